@@ -1,0 +1,20 @@
+"""Frozen vision transformers: names, weights, preprocessing and the engines that run them."""
+
+from foro.backbones.architecture import Architecture
+from foro.backbones.base import Backbone
+from foro.backbones.catalog import list_backbones, load_backbone, load_checkpoint
+from foro.backbones.checkpoint import Checkpoint, read_checkpoint
+from foro.backbones.preprocessing import Preprocessing
+from foro.backbones.registry import register
+
+__all__ = [
+    "Architecture",
+    "Backbone",
+    "Checkpoint",
+    "Preprocessing",
+    "list_backbones",
+    "load_backbone",
+    "load_checkpoint",
+    "read_checkpoint",
+    "register",
+]

@@ -1,0 +1,1 @@
+"""One file for each backbone inside the package; see ``foro.backbones.registry``."""

@@ -1,0 +1,49 @@
+"""timm's checkpoints on the Hugging Face hub, and in its local cache."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+
+from foro.backbones.checkpoint import CONFIG_FILE, WEIGHTS_FILE
+from foro.backbones.messages import first_line
+from foro.backbones.timm_table import full_names
+from foro.errors import BackboneError
+
+
+def download(name: str, revision: str | None = None) -> Path:
+    """Folder of ``timm/<name>`` in the cache, downloaded if it is not there yet."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    repository = f"timm/{name}"
+    try:
+        # The small file first: a wrong name costs nothing.
+        for file in (CONFIG_FILE, WEIGHTS_FILE):
+            path = hf_hub_download(repository, file, revision=revision)
+    except LocalEntryNotFoundError:
+        raise BackboneError(
+            f"{name} is not in the local cache and the Hugging Face hub cannot be reached; "
+            "connect once, or give a folder with model.safetensors and config.json"
+        ) from None
+    except RevisionNotFoundError:
+        raise BackboneError(f"{repository} has no revision {revision!r} on the Hugging Face hub") from None
+    except RepositoryNotFoundError:
+        raise BackboneError(f"there is no {repository} on the Hugging Face hub{did_you_mean(name)}") from None
+    except EntryNotFoundError:
+        raise BackboneError(f"{repository} has no {file}, so its weights cannot be used safely") from None
+    except Exception as error:
+        # Whatever the connection, the disk or the hub's server can raise, the user needs one line.
+        raise BackboneError(f"{repository} could not be downloaded: {first_line(error)}") from error
+    return Path(path).parent
+
+
+def did_you_mean(name: str, others: list[str] | None = None) -> str:
+    """The nearest known names as the end of a sentence, or nothing."""
+    matches = get_close_matches(name, [*(others or []), *full_names()], n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(matches)}?" if matches else ""

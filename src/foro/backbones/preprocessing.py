@@ -1,0 +1,131 @@
+"""From an image to the pixels a backbone was trained on, with nothing but PIL and NumPy."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from foro.errors import BackboneError, InputError
+
+# What timm assumes where a checkpoint's config is silent.
+_IMAGENET_MEAN = (0.485, 0.456, 0.406)
+_IMAGENET_STD = (0.229, 0.224, 0.225)
+_CROP_PCT = 0.875
+
+_INTERPOLATIONS = {
+    "nearest": Image.Resampling.NEAREST,
+    "bilinear": Image.Resampling.BILINEAR,
+    "bicubic": Image.Resampling.BICUBIC,
+    "lanczos": Image.Resampling.LANCZOS,
+    "box": Image.Resampling.BOX,
+    "hamming": Image.Resampling.HAMMING,
+}
+_CROP_MODES = ("center", "squash", "border")
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """The evaluation transform of one checkpoint, equal to timm's.
+
+    ``center`` resizes the shorter side to ``floor(image_size / crop_pct)`` and cuts the centre, ``squash``
+    resizes both sides to that length first, ``border`` resizes the longer side and pads with the mean colour.
+    """
+
+    image_size: int
+    crop_pct: float
+    crop_mode: str
+    interpolation: str
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        """Refuse values that no image could be prepared with."""
+        if self.image_size < 1:
+            raise BackboneError(f"image_size must be at least 1, not {self.image_size}")
+        if not self.crop_pct > 0:
+            raise BackboneError(f"crop_pct must be positive, not {self.crop_pct}")
+        if self.crop_mode not in _CROP_MODES:
+            raise BackboneError(f"crop_mode must be one of {', '.join(_CROP_MODES)}, not {self.crop_mode!r}")
+        if self.interpolation not in _INTERPOLATIONS:
+            raise BackboneError(
+                f"interpolation must be one of {', '.join(_INTERPOLATIONS)}, not {self.interpolation!r}"
+            )
+        if len(self.mean) != 3 or len(self.std) != 3 or min(self.std) <= 0:
+            raise BackboneError(f"mean and std need three values each, std positive: {self.mean}, {self.std}")
+
+    @classmethod
+    def from_config(cls, pretrained_cfg: Mapping[str, Any], image_size: int | None = None) -> Preprocessing:
+        """Read a timm ``pretrained_cfg``; an ``image_size`` of one's own keeps the same ``crop_pct``."""
+        channels, height, width = pretrained_cfg.get("input_size") or (3, 224, 224)
+        if channels != 3 or height != width:
+            raise BackboneError(f"input_size must be (3, S, S), but the config says {(channels, height, width)}")
+        mean = tuple(float(value) for value in pretrained_cfg.get("mean") or _IMAGENET_MEAN)
+        std = tuple(float(value) for value in pretrained_cfg.get("std") or _IMAGENET_STD)
+        return cls(
+            image_size=int(height) if image_size is None else int(image_size),
+            crop_pct=float(pretrained_cfg.get("crop_pct") or _CROP_PCT),
+            crop_mode=str(pretrained_cfg.get("crop_mode") or "center"),
+            interpolation=str(pretrained_cfg.get("interpolation") or "bicubic"),
+            mean=mean,  # type: ignore[arg-type]  # the length is checked in __post_init__
+            std=std,  # type: ignore[arg-type]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Preprocessing:
+        """Inverse of ``to_dict``, also after a round trip through JSON."""
+        return cls(**{**values, "mean": tuple(values["mean"]), "std": tuple(values["std"])})
+
+    def __call__(self, image: Image.Image) -> NDArray[np.float32]:
+        """Normalised pixels (3, S, S) of one image; an image that is not RGB is converted."""
+        if min(image.size) < 1:
+            raise InputError(f"an image of {image.width} x {image.height} pixels is empty")
+        rgb = image if image.mode == "RGB" else image.convert("RGB")
+        cropped = np.asarray(self._crop(self._resize(rgb)))
+        pixels: NDArray[np.float32] = np.ascontiguousarray(cropped.transpose(2, 0, 1), dtype=np.float32)
+        mean, std = np.array(self.mean, np.float32), np.array(self.std, np.float32)
+        # (x / 255 - mean) / std in two passes over the pixels instead of three.
+        pixels *= (1 / (255 * std))[:, None, None]
+        pixels -= (mean / std)[:, None, None]
+        return pixels
+
+    def batch(self, images: Iterable[Image.Image]) -> NDArray[np.float32]:
+        """Normalised pixels (n, 3, S, S) of n images; n may be 0."""
+        pixels = [self(image) for image in images]
+        if not pixels:
+            return np.empty((0, 3, self.image_size, self.image_size), np.float32)
+        return np.stack(pixels)
+
+    def _resize(self, image: Image.Image) -> Image.Image:
+        target = math.floor(self.image_size / self.crop_pct)
+        width, height = image.size
+        if self.crop_mode == "squash":
+            size = (target, target)
+        elif self.crop_mode == "border":
+            ratio = max(width, height) / target
+            size = (max(1, round(width / ratio)), max(1, round(height / ratio)))
+        else:
+            # The longer side is truncated, not rounded, as torchvision does.
+            shortest = min(width, height)
+            size = (int(target * width / shortest), int(target * height / shortest))
+        return image if size == image.size else image.resize(size, _INTERPOLATIONS[self.interpolation])
+
+    def _crop(self, image: Image.Image) -> Image.Image:
+        size = self.image_size
+        if min(image.size) < size:
+            fill = tuple(round(255 * value) for value in self.mean) if self.crop_mode == "border" else (0, 0, 0)
+            canvas = Image.new("RGB", (max(image.width, size), max(image.height, size)), fill)
+            canvas.paste(image, ((canvas.width - image.width) // 2, (canvas.height - image.height) // 2))
+            image = canvas
+        left, top = round((image.width - size) / 2), round((image.height - size) / 2)
+        return image.crop((left, top, left + size, top + size))

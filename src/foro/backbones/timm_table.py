@@ -1,0 +1,24 @@
+"""What a checkpoint's tensors do not say about timm's vision transformers, without timm."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+
+@cache
+def timm_vits() -> dict[str, dict[str, Any]]:
+    """Architecture name -> ``heads``, ``eps`` and ``activation`` where not usual, and published ``tags``.
+
+    Holds the architectures of timm that a FoRo backbone can run; a test compares it with the installed timm.
+    """
+    text = resources.files(__package__).joinpath("timm_vits.json").read_text(encoding="utf-8")
+    table: dict[str, dict[str, Any]] = json.loads(text)
+    return table
+
+
+def full_names() -> list[str]:
+    """Every ``architecture.tag`` of the table."""
+    return [f"{name}.{tag}" for name, row in timm_vits().items() for tag in row["tags"]]

@@ -1,0 +1,93 @@
+"""Every setting of a learner, each with its help text; command-line flags and docs are made from here."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal, get_args
+
+from foro.errors import InputError
+from foro.knowledge.encoder import Regularisation, check_regularisation
+from foro.prompts.evolution import Covariance
+from foro.prompts.fitness import Terms
+
+Policy = Literal["none", "freeze", "evolve"]
+
+
+def _setting(default: Any, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True)
+class LearnerConfig:
+    """Settings of a learner; symbols are the paper's."""
+
+    policy: Policy = _setting(
+        "freeze",
+        "none: no prompt; freeze: evolve a prompt on the first task, then keep it, so that learning stays exact; "
+        "evolve: go on evolving with every task, as the paper does",
+    )
+    online: bool = _setting(
+        False, "with policy evolve: one generation per batch, whose best candidate gives the features, as in the paper"
+    )
+    online_batch: int = _setting(64, "images per generation of the online mode")
+    prompt_tokens: int = _setting(3, "P, tokens of a prompt")
+    population: int = _setting(6, "K, candidates of a generation")
+    generations: int = _setting(30, "most generations of a search")
+    patience: int = _setting(10, "generations without a better candidate that end a search")
+    search_images: int = _setting(300, "most images that candidates are compared on")
+    initial_step: float = _setting(1.0, "initial step size of CMA-ES")
+    covariance: Covariance = _setting("separable", "separable or full covariance of CMA-ES")
+    fitness: Terms = _setting("both", "terms of the fitness: both, entropy or discrepancy")
+    discrepancy_weight: float = _setting(0.3, "λ, weight of the activation discrepancy against the summed entropy")
+    history_rate: float = _setting(0.1, "α, share of a new task in the activation history")
+    projection_dim: int | None = _setting(8192, "M, width of the random projection; None: no projection")
+    activation: str = _setting("relu", "φ after the projection: relu, gelu or tanh")
+    regularisation: Regularisation = _setting("auto", "γ of the classifier, or auto for cross-validation")
+    readout_layers: int = _setting(1, "last layers whose CLS the classifier sees")
+
+    def __post_init__(self) -> None:
+        for name, choices in (("policy", Policy), ("covariance", Covariance), ("fitness", Terms)):
+            if getattr(self, name) not in get_args(choices):
+                allowed = ", ".join(get_args(choices))
+                raise InputError(f"{name} must be one of {allowed}, not {getattr(self, name)!r}")
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise InputError(f"{name} must be at least {least}, not {getattr(self, name)}")
+        if not 0 <= self.history_rate <= 1:
+            raise InputError(f"history_rate must lie between 0 and 1, not {self.history_rate}")
+        if self.initial_step <= 0 or self.discrepancy_weight < 0:
+            raise InputError("initial_step must be positive, and discrepancy_weight not negative")
+        if self.online and self.policy != "evolve":
+            raise InputError("online needs policy evolve")
+        check_regularisation(self.regularisation)
+
+    @classmethod
+    def from_preset(cls, preset: str = "default", **overrides: Any) -> LearnerConfig:
+        """A preset with some of its settings overridden."""
+        if preset not in PRESETS:
+            raise InputError(f"unknown preset {preset!r}; choose one of {', '.join(PRESETS)}")
+        known = [each.name for each in fields(cls)]
+        for name in overrides:
+            if name not in known:
+                raise InputError(f"unknown setting {name!r}; settings are {', '.join(known)}")
+        return replace(PRESETS[preset], **overrides)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+_LEAST = {
+    "online_batch": 2,
+    "prompt_tokens": 1,
+    "population": 2,
+    "generations": 1,
+    "patience": 1,
+    "search_images": 2,
+    "readout_layers": 1,
+}
+
+PRESETS = {
+    "default": LearnerConfig(),
+    "paper": LearnerConfig(policy="evolve", online=True, regularisation=0.1),
+}
+"""``default`` is what we measured to work best; ``paper`` has every value of the paper."""

@@ -1,0 +1,40 @@
+"""Handwritten digits, from scikit-learn: real, small and installed already."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foro.data.dataset import Dataset
+from foro.data.registry import DataDir, register
+from foro.data.samples import Samples
+from foro.errors import DataError
+
+SEED = 0
+
+
+@register("digits")
+def digits(data_dir: DataDir = None) -> Dataset:
+    """Handwritten digits of 8 px from scikit-learn: 10 classes, about 135 train and 45 test images each."""
+    if data_dir is not None:
+        raise DataError("digits come with scikit-learn and are not read from a data folder")
+    (train_images, train_labels), (test_images, test_labels) = read_digits(SEED)
+    return Dataset(
+        "digits",
+        "handwritten digits",
+        Samples(train_images, [*train_labels]),
+        Samples(test_images, [*test_labels]),
+        split=f"75/25 split of each class, seed {SEED}",
+    )
+
+
+def read_digits(seed: int = 0) -> tuple[tuple[NDArray[np.uint8], list[int]], tuple[NDArray[np.uint8], list[int]]]:
+    """Train and test images (n, 8, 8) with their labels: three quarters and a quarter of every digit."""
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    data = load_digits()
+    images = np.uint8(np.rint(data.images * (255 / 16)))
+    train, test = train_test_split(np.arange(len(images)), test_size=0.25, stratify=data.target, random_state=seed)
+    labels = data.target.tolist()
+    return (images[train], [labels[i] for i in train]), (images[test], [labels[i] for i in test])

@@ -1,0 +1,120 @@
+"""The demonstration: ten handwritten digits, two at a time, by a learner that does not forget and one that does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foro.data.digits import read_digits
+from foro.experiments.metrics import average_accuracy, average_forgetting
+from foro.learner import Learner
+from foro.system import peak_megabytes
+
+Float64 = NDArray[np.float64]
+
+TASKS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
+LEARNERS = ("FoRo", "newest task only", "all data at once")
+SEARCH: dict[str, Any] = {"search_images": 100, "generations": 5}
+"""A short search for a prompt: the whole demonstration should take about a minute."""
+
+
+@dataclass
+class DemoResult:
+    """Accuracy matrices (T, T) by learner, NaN where a task was not learned yet, and what it took."""
+
+    seed: int
+    accuracy: dict[str, Float64] = field(
+        default_factory=lambda: {name: np.full((len(TASKS), len(TASKS)), np.nan) for name in LEARNERS}
+    )
+    images: int = 0
+    seconds: float = 0.0  # of FoRo alone, learning and predicting
+    backbone: str = ""
+    prompt: str = ""
+
+    @property
+    def done(self) -> int:
+        """Tasks learned so far."""
+        return int((~np.isnan(self.accuracy["FoRo"][:, 0])).sum())
+
+    def average(self, name: str) -> float:
+        return average_accuracy(self.accuracy[name][: self.done, : self.done])
+
+    def forgetting(self, name: str) -> float:
+        return average_forgetting(self.accuracy[name][: self.done, : self.done])
+
+    def after(self, task: int) -> DemoResult:
+        """The result as it was when a task had just been learned."""
+        accuracy = {name: matrix.copy() for name, matrix in self.accuracy.items()}
+        for matrix in accuracy.values():
+            matrix[task + 1 :] = np.nan
+        return replace(self, accuracy=accuracy)
+
+    def summary(self) -> dict[str, Any]:
+        """Accuracies in percent, forgetting in points, and what it took."""
+        foro, newest, joint = LEARNERS
+        return {
+            "accuracy": 100 * self.average(foro),
+            "forgetting": 100 * self.forgetting(foro),
+            "newest_accuracy": 100 * self.average(newest),
+            "newest_forgetting": 100 * self.forgetting(newest),
+            "joint_accuracy": 100 * self.average(joint),
+            "images_per_second": self.images / self.seconds,
+            "peak_megabytes": peak_megabytes(),
+            "backbone": self.backbone,
+            "prompt": self.prompt,
+            "seed": self.seed,
+        }
+
+
+def run_demo(seed: int = 0) -> Iterator[DemoResult]:
+    """Learns the digits, and yields the result so far after each task.
+
+    The rivals see the same features as FoRo's classifier: scikit-learn's SGD that is trained on the newest task only,
+    and logistic regression on the data of all tasks so far, which no continual learner may keep.
+    """
+    from sklearn.linear_model import LogisticRegression, SGDClassifier
+    from sklearn.preprocessing import StandardScaler
+
+    (train_images, train_labels), (test_images, test_labels) = read_digits(seed)
+    learner = Learner("nano", seed=seed, **SEARCH)
+    result = DemoResult(seed, backbone=learner.backbone.name)
+    newest = SGDClassifier(random_state=seed)
+    scaler = StandardScaler()
+    kept_features: list[NDArray[np.float32]] = []
+    kept_labels: list[int] = []
+    test_features: dict[int, Float64] = {}
+    for now, classes in enumerate(TASKS):
+        mine = [i for i, label in enumerate(train_labels) if label in classes]
+        labels = [train_labels[i] for i in mine]
+        start = time.perf_counter()
+        learner.learn(train_images[mine], labels)
+        result.seconds += time.perf_counter() - start
+        result.images += len(mine)
+        result.prompt = "empty" if learner.prompt is None else "evolved"
+
+        features = learner.features(train_images[mine])
+        if now == 0:
+            scaler.fit(features)
+        newest.partial_fit(scaler.transform(features), labels, classes=range(10))
+        kept_features.append(features)
+        kept_labels.extend(labels)
+        joint = LogisticRegression(max_iter=1000).fit(scaler.transform(np.concatenate(kept_features)), kept_labels)
+
+        for task, digits in enumerate(TASKS[: now + 1]):
+            tested = [i for i, label in enumerate(test_labels) if label in digits]
+            truth = np.array([test_labels[i] for i in tested])
+            start = time.perf_counter()
+            predicted = learner.predict(test_images[tested])
+            result.seconds += time.perf_counter() - start
+            result.images += len(tested)
+            if task not in test_features:
+                test_features[task] = scaler.transform(learner.features(test_images[tested]))
+            answers = (predicted, newest.predict(test_features[task]), joint.predict(test_features[task]))
+            for name, answer in zip(LEARNERS, answers, strict=True):
+                result.accuracy[name][now, task] = np.mean(np.asarray(answer) == truth)
+        yield result

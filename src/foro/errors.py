@@ -1,0 +1,27 @@
+"""The one family of errors that a user of FoRo can meet: what was wrong, where, and what to do."""
+
+from __future__ import annotations
+
+
+class FoRoError(Exception):
+    """Anything that is wrong with what the user gave, said in one sentence."""
+
+
+class InputError(FoRoError, ValueError):
+    """An array, an image or a label that cannot be learned from or predicted."""
+
+
+class DataError(FoRoError):
+    """A data set that cannot be found, downloaded, unpacked or read."""
+
+
+class BackboneError(FoRoError):
+    """A checkpoint that cannot be found, read or run."""
+
+
+class ModelFileError(FoRoError):
+    """A model file that is truncated, foreign, from the future, or made for something else."""
+
+
+class FoRoWarning(UserWarning):
+    """Something the user should know that did not stop the work."""

@@ -1,0 +1,323 @@
+"""The knowledge encoder: a closed-form classifier that absorbs samples forever and never forgets one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from foro.errors import InputError
+from foro.interrupts import uninterrupted
+from foro.knowledge.packed import Float64
+from foro.knowledge.projection import RandomProjection
+from foro.knowledge.solver import Solver
+from foro.knowledge.statistics import BLOCK, Classes, Statistics
+
+Label = str | int
+Regularisation = float | Literal["auto"]
+Arrays = dict[str, NDArray[Any]]
+
+NEVER_LEARNED = "these samples cannot be removed: they were never learned"
+
+
+class KnowledgeEncoder:
+    """Ridge classifier over randomly projected features, updated exactly from sufficient statistics.
+
+    After any sequence of calls it is the classifier that would have been fitted on all samples at once.
+
+    Parameters
+    ----------
+    features
+        Width d of the feature vectors.
+    projection_dim
+        M, the width of the random projection; None uses the features as they are.
+    regularisation
+        γ, or ``"auto"`` to choose it by generalised cross-validation over everything learned so far.
+    activation
+        φ of the projection: ``relu``, ``gelu`` or ``tanh``.
+    seed
+        Of the projection and of the probes of the cross-validation.
+
+    Examples
+    --------
+    >>> encoder = KnowledgeEncoder(features=2, projection_dim=64)
+    >>> encoder.absorb([[0, 1], [0, 2], [1, 0], [2, 0]], ["up", "up", "right", "right"])
+    >>> encoder.predict([[0, 3], [3, 0]])
+    ['up', 'right']
+    >>> encoder.absorb([[-1, 0], [-2, 0]], ["left", "left"])
+    >>> encoder.predict([[0, 3], [3, 0], [-3, 0]])
+    ['up', 'right', 'left']
+    """
+
+    def __init__(
+        self,
+        features: int,
+        projection_dim: int | None = 8192,
+        regularisation: Regularisation = "auto",
+        activation: str = "relu",
+        seed: int = 0,
+    ) -> None:
+        if features < 1:
+            raise InputError(f"features must be at least 1, not {features}")
+        projection = (
+            None if projection_dim is None else RandomProjection.draw(features, projection_dim, activation, seed)
+        )
+        self._assemble(features, projection, regularisation, seed, Statistics(projection_dim or features))
+
+    def _assemble(
+        self,
+        features: int,
+        projection: RandomProjection | None,
+        regularisation: Regularisation,
+        seed: int,
+        statistics: Statistics,
+    ) -> None:
+        self.features = features
+        self.projection = projection
+        self.regularisation = check_regularisation(regularisation)
+        self.seed = seed
+        self._labels: list[Label] = []
+        self._statistics = statistics
+        self._solver = Solver(statistics, None if regularisation == "auto" else float(regularisation), seed)
+        self._solution: tuple[Float64, float] | None = None
+
+    @property
+    def labels(self) -> list[Label]:
+        """Every label that can be predicted, in the order in which they were first seen."""
+        return list(self._labels)
+
+    @property
+    def counts(self) -> dict[Label, int]:
+        """How many samples of each label were absorbed."""
+        return dict(zip(self._labels, self._statistics.counts.tolist(), strict=True))
+
+    @property
+    def samples(self) -> int:
+        """How many samples the statistics hold."""
+        return self._statistics.samples
+
+    @property
+    def projection_dim(self) -> int:
+        """M: the width of the features that the classifier sees."""
+        return self._statistics.size
+
+    @property
+    def regularisation_used(self) -> float:
+        """The γ of the present classifier; solves for it if needed."""
+        return self._solve()[1]
+
+    @property
+    def weights(self) -> Float64:
+        """The present classifier W (M, c), a read-only view; solves for it if needed."""
+        view: Float64 = self._solve()[0].view()
+        view.flags.writeable = False
+        return view
+
+    def absorb(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
+        """Learns samples X (n, d) with their labels; new labels may come at any time, and old ones again."""
+        features, names = self._checked(X, labels)
+        known = {label: number for number, label in enumerate(self._labels)}
+        for name in names:
+            known.setdefault(name, len(known))
+        classes = np.array([known[name] for name in names])
+        blocks = self._blocks(features)
+        with uninterrupted():
+            self._solution = None
+            self._statistics.grow(len(known))
+            self._labels = list(known)
+            self._statistics.add(blocks, classes)
+
+    def remove(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
+        """Unlearns samples that were absorbed before: the classifier is as if they had never been seen."""
+        features, names = self._checked(X, labels)
+        counts = self.counts
+        for name, count in Counter(names).items():
+            learned = counts.get(name, 0)
+            if count > learned:
+                raise InputError(f"cannot remove {count} samples of {name!r}: only {learned} were learned")
+        classes = np.array([self._labels.index(name) for name in names])
+        with uninterrupted():
+            if not self._statistics.subtract(self._blocks(features), classes):
+                raise InputError(NEVER_LEARNED)
+            solution, self._solution = self._solution, None
+            if self.samples:
+                try:
+                    self._solve()
+                except InputError:
+                    self._statistics.add(self._blocks(features), classes)
+                    self._solution = solution
+                    raise InputError(NEVER_LEARNED) from None
+            for name, count in self.counts.items():
+                if count == 0:
+                    self.drop(name)
+
+    def merge(self, other: KnowledgeEncoder) -> None:
+        """Adds everything that ``other`` has learned, as if it had been learned here."""
+        difference = self.difference(other)
+        if difference:
+            raise InputError(f"these encoders cannot be merged: their {difference} differ")
+        known = {label: number for number, label in enumerate(self._labels)}
+        for label in other._labels:
+            known.setdefault(label, len(known))
+        numbers: Classes = np.array([known[label] for label in other._labels], dtype=np.int64)
+        with uninterrupted():
+            self._solution = None
+            self._statistics.grow(len(known))
+            self._labels = list(known)
+            self._statistics.merge(other._statistics, numbers)
+
+    def difference(self, other: KnowledgeEncoder) -> str | None:
+        """What stops the two from being merged, or None."""
+        if self.features != other.features:
+            return "numbers of features"
+        if (self.projection is None) != (other.projection is None):
+            return "projections"
+        if self.projection and other.projection and not self.projection.same_as(other.projection):
+            return "projections"
+        return None
+
+    def drop(self, label: Label) -> None:
+        """Never predicts the label again; its samples still tell the other labels what they are not."""
+        if label not in self._labels:
+            raise InputError(f"{label!r} was never learned; known labels: {_listed(self._labels)}")
+        number = self._labels.index(label)
+        with uninterrupted():
+            if self._solution is not None:
+                weights, gamma = self._solution
+                self._solution = np.delete(weights, number, axis=1), gamma
+            del self._labels[number]
+            self._statistics.drop(number)
+            self._solver.drop(number)
+
+    def scores(self, X: ArrayLike) -> Float64:
+        """Scores (n, c) of features X (n, d), one column for each of ``labels``."""
+        weights = self._solve()[0]
+        features = check_features(X, self.features, empty=True)
+        parts = [block @ weights for block in self._blocks(features)]
+        return np.concatenate(parts) if parts else np.zeros((0, len(self._labels)))
+
+    def predict(self, X: ArrayLike) -> list[Label]:
+        """The label with the highest score for each of the features X (n, d)."""
+        return [self._labels[number] for number in self.scores(X).argmax(axis=1)]
+
+    def project(self, X: ArrayLike) -> Float64:
+        """What the classifier sees of features X (n, d): φ(x W_rp), shape (n, M)."""
+        features = check_features(X, self.features, empty=True)
+        return features if self.projection is None else self.projection(features)
+
+    def blank(self, tail_limit: int | None = None) -> KnowledgeEncoder:
+        """An encoder with the same projection and settings that has learned nothing.
+
+        Up to ``tail_limit`` samples it needs no M × M matrix; the default suits a long life.
+        """
+        twin = KnowledgeEncoder.__new__(KnowledgeEncoder)
+        statistics = Statistics(self._statistics.size, tail_limit or self._statistics.tail_limit)
+        twin._assemble(self.features, self.projection, self.regularisation, self.seed, statistics)
+        return twin
+
+    def state(self) -> tuple[Arrays, dict[str, Any]]:
+        """Everything to store: arrays by name, and JSON-ready settings. The classifier is stored where it is solved."""
+        statistics = self._statistics
+        weights, gamma = self._solve() if self._labels else (None, None)  # first: it may move the tail
+        arrays: Arrays = {
+            "cross": statistics.cross.T,
+            "counts": statistics.counts,
+            "tail": statistics.tail,
+            "tail_classes": statistics.tail_classes,
+        }
+        if statistics.gram is not None:
+            arrays["gram"] = statistics.gram
+        if self.projection is not None:
+            arrays["projection"] = self.projection.matrix
+        if weights is not None:
+            arrays["weights"] = weights.T
+        settings = {
+            "features": self.features,
+            "activation": self.projection.activation if self.projection else None,
+            "regularisation": self.regularisation,
+            "regularisation_used": gamma,
+            "seed": self.seed,
+            "samples": statistics.samples,
+            "packed": statistics.gram is not None,
+            "tail_limit": statistics.tail_limit,
+            "labels": self._labels,
+        }
+        return arrays, settings
+
+    @classmethod
+    def from_state(cls, arrays: Arrays, settings: dict[str, Any]) -> KnowledgeEncoder:
+        """The encoder whose ``state`` this is; takes over the arrays. A part that is not there is a KeyError."""
+        projection = None
+        if settings["activation"] is not None:
+            projection = RandomProjection(arrays["projection"], settings["activation"])
+        statistics = Statistics(arrays["cross"].shape[1], settings["tail_limit"])
+        statistics.samples = settings["samples"]
+        statistics.counts, statistics.cross = arrays["counts"], arrays["cross"].T
+        statistics.gram = arrays["gram"] if settings["packed"] else None
+        statistics.tail, statistics.tail_classes = arrays["tail"], arrays["tail_classes"]
+        encoder = cls.__new__(cls)
+        encoder._assemble(settings["features"], projection, settings["regularisation"], settings["seed"], statistics)
+        encoder._labels = list(settings["labels"])
+        if encoder._labels:
+            encoder._solution = arrays["weights"].T, settings["regularisation_used"]
+        return encoder
+
+    def _solve(self) -> tuple[Float64, float]:
+        if not self._labels:
+            raise InputError("nothing has been learned yet")
+        if self._solution is None:
+            self._solution = self._solver.solve()
+        return self._solution
+
+    def _blocks(self, features: Float64) -> Iterator[Float64]:
+        """Projected features, a block of rows at a time: memory does not grow with the number of samples."""
+        for start in range(0, len(features), BLOCK):
+            block = features[start : start + BLOCK]
+            yield block if self.projection is None else self.projection(block)
+
+    def _checked(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> tuple[Float64, list[Label]]:
+        features = check_features(X, self.features)
+        names = [check_label(label) for label in labels]
+        if len(names) != len(features):
+            raise InputError(f"{len(features)} samples came with {len(names)} labels")
+        return features, names
+
+
+def check_features(X: ArrayLike, width: int, empty: bool = False) -> Float64:
+    """X as float64 (n, width), or an error that says what is wrong with it."""
+    try:
+        features = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"features must be numbers in rows of equal length ({error})") from None
+    if features.ndim != 2 or features.shape[1] != width:
+        raise InputError(f"features must have the shape (n, {width}), not {features.shape}")
+    if not len(features) and not empty:
+        raise InputError("there is no sample to learn from")
+    if not np.isfinite(features).all():
+        raise InputError(f"sample {int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])} has a NaN or infinity")
+    return features
+
+
+def check_label(label: object) -> Label:
+    """A label as a plain string or integer."""
+    if isinstance(label, str):
+        return str(label)
+    if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
+        return int(label)
+    raise InputError(f"a label must be a string or an integer, not {label!r}")
+
+
+def check_regularisation(value: Regularisation) -> Regularisation:
+    if value == "auto":
+        return "auto"
+    if isinstance(value, str) or not (np.isfinite(value) and value > 0):
+        raise InputError(f'regularisation must be a positive number or "auto", not {value!r}')
+    return float(value)
+
+
+def _listed(labels: list[Label], most: int = 8) -> str:
+    shown = ", ".join(map(repr, labels[:most])) or "none"
+    return f"{shown} and {len(labels) - most} more" if len(labels) > most else shown

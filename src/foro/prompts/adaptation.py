@@ -1,0 +1,186 @@
+"""What each policy makes of a task: a prompt found on a sample of it, or a prompt that moves on with every batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foro.config import LearnerConfig
+from foro.data.images import Images
+from foro.extraction import Extractor
+from foro.knowledge.encoder import KnowledgeEncoder, Label
+from foro.prompts.evolution import PromptDistribution, PromptEvolution
+from foro.prompts.fitness import Fitness
+from foro.prompts.history import ActivationHistory, RunningActivations
+from foro.prompts.search import improves, search_prompt, stratified
+
+Float32 = NDArray[np.float32]
+
+FEWEST_IMAGES = 32
+"""Below this, or with a single class, there is nothing to compare candidates on."""
+
+UNSEEN_SHARE = 0.2
+"""Share of the sample that the search of a prompt does not see, for the check that it does no harm."""
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """The prompt-made part of a learner's state; never changed, only replaced as a whole."""
+
+    prompt: Float32 | None = None
+    settled: bool = False  # a prompt, or none, was decided on
+    history: ActivationHistory | None = None
+    distribution: PromptDistribution | None = None
+    tasks: int = 0
+
+
+class Adapter:
+    """Adapts the prompt to one task: ``adaptation`` is the new state, once ``prepare`` and ``features`` are through."""
+
+    def __init__(
+        self, extractor: Extractor, encoder: KnowledgeEncoder, config: LearnerConfig, before: Adaptation, seed: int
+    ) -> None:
+        self.extractor = extractor
+        self.encoder = encoder
+        self.config = config
+        self.adaptation = replace(before, tasks=before.tasks + 1)
+        self.generations = 0
+        self.note: str | None = None
+        self.generator = np.random.default_rng([seed, before.tasks])
+
+    def prepare(self, images: Images, labels: list[Label]) -> None:
+        """Decides on the prompt for the task, where that is done before its features are made."""
+        policy = self.config.policy
+        if policy == "none" or (policy == "freeze" and self.adaptation.settled):
+            self.adaptation = replace(self.adaptation, settled=True)
+        elif policy == "freeze":
+            self._freeze(images, labels)
+        elif self.config.online:
+            self._start_history(images, labels)
+        else:
+            self._evolve(images, labels)
+
+    def layers(self, images: Images, labels: list[Label]) -> Iterator[Float32]:
+        """CLS of every layer (b, depth, dim) of the task, in batches, with the prompt of this task."""
+        if self.config.online:
+            yield from self._online(images, labels)
+        else:
+            yield from self.extractor.layers(images, self.adaptation.prompt)
+
+    def _freeze(self, images: Images, labels: list[Label]) -> None:
+        self.adaptation = replace(self.adaptation, settled=True)
+        if len(set(labels)) < 2 or len(labels) < FEWEST_IMAGES:
+            self.note = (
+                f"the empty prompt is kept for good: the first task has {len(labels)} images of "
+                f"{len(set(labels))} classes, and a prompt needs {FEWEST_IMAGES} images of 2 classes to be evolved on"
+            )
+            return
+        chosen = stratified(labels, round(self.config.search_images / (1 - UNSEEN_SHARE)), self.generator)
+        names, tokens = self._sample(images, labels, chosen)
+        unseen = np.zeros(len(names), dtype=bool)
+        unseen[stratified(names, round(UNSEEN_SHARE * len(names)), self.generator)] = True
+        empty = self.extractor.forward(tokens, None)[0]
+        history = ActivationHistory.of(empty)
+        seen = np.flatnonzero(~unseen)
+        searched = self._fitness(empty[seen], [names[position] for position in seen], history)
+        found = search_prompt(
+            self.extractor.forward,
+            tokens[seen],
+            searched,
+            self._evolution(),
+            self.config.generations,
+            self.config.patience,
+        )
+        self.generations = found.generations
+        prompted = self.extractor.forward(tokens, found.prompt[None])[0]
+        if improves(self._fitness(empty, names, history), empty, prompted, unseen):
+            history = history.updated(ActivationHistory.of(prompted), self.config.history_rate)
+            self.adaptation = replace(
+                self.adaptation, prompt=found.prompt, history=history, distribution=found.distribution
+            )
+        else:
+            self.adaptation = replace(self.adaptation, history=history)
+
+    def _evolve(self, images: Images, labels: list[Label]) -> None:
+        names, tokens = self._sample(images, labels, stratified(labels, self.config.search_images, self.generator))
+        empty = self.extractor.forward(tokens, None)[0]
+        history = self.adaptation.history or ActivationHistory.of(empty)
+        found = search_prompt(
+            self.extractor.forward,
+            tokens,
+            self._fitness(empty, names, history),
+            self._evolution(),
+            self.config.generations,
+            self.config.patience,
+        )
+        self.generations = found.generations
+        task = ActivationHistory.of(self.extractor.forward(tokens, found.prompt[None])[0])
+        self.adaptation = replace(
+            self.adaptation,
+            prompt=found.prompt,
+            settled=True,
+            history=history.updated(task, self.config.history_rate),
+            distribution=found.distribution,
+        )
+
+    def _start_history(self, images: Images, labels: list[Label]) -> None:
+        if self.adaptation.history is None:
+            chosen = stratified(labels, self.config.search_images, self.generator)
+            _, tokens = self._sample(images, labels, chosen)
+            history = ActivationHistory.of(self.extractor.forward(tokens, None)[0])
+            self.adaptation = replace(self.adaptation, history=history)
+
+    def _online(self, images: Images, labels: list[Label]) -> Iterator[Float32]:
+        """One generation a batch; the features of its best candidate are kept, so that no pass is wasted."""
+        history = self.adaptation.history
+        assert history is not None
+        evolution, task = self._evolution(), RunningActivations()
+        best = evolution.distribution.mean
+        start = 0
+        for tokens in self.extractor.tokens(images, self.config.online_batch):
+            candidates = evolution.ask()
+            layers = self.extractor.forward(tokens, candidates)
+            fitness = self._fitness(layers[0], labels[start : start + len(tokens)], history)
+            values = [fitness(each) for each in layers]
+            evolution.tell(values)
+            winner = int(np.argmin(values))
+            best = candidates[winner]
+            task.add(layers[winner])
+            start += len(tokens)
+            self.generations += 1
+            yield layers[winner]
+        self.adaptation = replace(
+            self.adaptation,
+            prompt=best,
+            settled=True,
+            history=history.updated(task.result(), self.config.history_rate),
+            distribution=evolution.distribution,
+        )
+
+    def _sample(self, images: Images, labels: list[Label], chosen: NDArray[np.intp]) -> tuple[list[Label], Float32]:
+        """Labels and tokens of the images at the chosen positions; the patch embedding is computed this once."""
+        tokens = list(self.extractor.tokens([images[position] for position in chosen]))
+        return [labels[position] for position in chosen], np.concatenate(tokens)
+
+    def _evolution(self) -> PromptEvolution:
+        config = self.config
+        start = self.adaptation.distribution or PromptDistribution.initial(
+            config.prompt_tokens, self.extractor.backbone.dim, config.initial_step
+        )
+        seed = int(self.generator.integers(2**32))
+        return PromptEvolution(start, config.population, config.covariance, seed)
+
+    def _fitness(self, layers: Float32, labels: list[Label], history: ActivationHistory) -> Fitness:
+        config = self.config
+        return Fitness.on(
+            layers,
+            labels,
+            self.encoder,
+            history,
+            config.discrepancy_weight,
+            config.readout_layers,
+            config.fitness,
+        )

@@ -1,0 +1,78 @@
+"""How good a candidate prompt is: how well its features generalise, and how far they drift from earlier tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+
+from foro.knowledge.encoder import KnowledgeEncoder, Label
+from foro.knowledge.leave_one_out import leave_one_out
+from foro.knowledge.packed import Float64
+from foro.knowledge.readout import readout
+from foro.prompts.history import ActivationHistory
+
+Float32 = NDArray[np.float32]
+Terms = Literal["both", "entropy", "discrepancy"]
+
+
+@dataclass(frozen=True)
+class Fitness:
+    """The paper's fitness (lower is better) for the samples of one search, divided by their number n.
+
+    Term (a) is the mean cross-entropy of leave-one-out scores: the paper's cross-entropy needs logits of classes that
+    no head knows yet. Term (b) is λ/n times the activation discrepancy, so that λ weighs as in the paper, where (a) is
+    a sum over samples.
+    """
+
+    encoder: KnowledgeEncoder  # its projection and γ setting; it is not changed
+    labels: list[Label]
+    history: ActivationHistory
+    discrepancy_weight: float
+    readout_layers: int
+    terms: Terms
+    regularisation: float
+
+    @classmethod
+    def on(
+        cls,
+        layers: Float32,
+        labels: list[Label],
+        encoder: KnowledgeEncoder,
+        history: ActivationHistory,
+        discrepancy_weight: float = 0.3,
+        readout_layers: int = 1,
+        terms: Terms = "both",
+    ) -> Fitness:
+        """A fitness for samples with these CLS of every layer (n, depth, dim), of the empty prompt or of a candidate.
+
+        γ is chosen once, on their features: all candidates must be compared on the same scale.
+        """
+        if encoder.regularisation == "auto":
+            head = encoder.blank(tail_limit=len(labels))
+            head.absorb(readout(layers, readout_layers), labels)
+            gamma = head.regularisation_used
+        else:
+            gamma = encoder.regularisation
+        return cls(encoder, labels, history, discrepancy_weight, readout_layers, terms, gamma)
+
+    def __call__(self, layers: Float32) -> float:
+        """Fitness of a candidate whose CLS of every layer are (n, depth, dim)."""
+        value = 0.0
+        if self.terms != "discrepancy":
+            value += float(self.cross_entropy(layers).mean())
+        if self.terms != "entropy":
+            drift = self.history.discrepancy(ActivationHistory.of(layers))
+            value += self.discrepancy_weight * drift / len(layers)
+        return value
+
+    def cross_entropy(self, layers: Float32) -> Float64:
+        """Cross-entropy (n,) of the leave-one-out score of each sample."""
+        rows = self.encoder.project(readout(layers, self.readout_layers))
+        names = list(dict.fromkeys(self.labels))
+        numbers = np.array([names.index(label) for label in self.labels])
+        scores = leave_one_out(rows, np.eye(len(names))[numbers], self.regularisation)
+        return np.asarray(-log_softmax(scores, axis=1)[np.arange(len(numbers)), numbers])

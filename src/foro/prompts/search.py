@@ -1,0 +1,71 @@
+"""The search for a prompt on one task, and the check that it does no harm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foro.knowledge.encoder import Label
+from foro.progress import progress_bar
+from foro.prompts.evolution import PromptDistribution, PromptEvolution
+from foro.prompts.fitness import Fitness
+
+Float32 = NDArray[np.float32]
+Forward = Callable[[Float32, Float32 | None], Float32]
+"""``Backbone.forward``: tokens (n, m, dim) and candidates (K, P, dim) to the CLS of every layer (K, n, depth, dim)."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best candidate (P, dim) of a search, its fitness, and where the search stood when it ended."""
+
+    prompt: Float32
+    fitness: float
+    distribution: PromptDistribution
+    generations: int
+
+
+def search_prompt(
+    forward: Forward,
+    tokens: Float32,
+    fitness: Fitness,
+    evolution: PromptEvolution,
+    generations: int,
+    patience: int,
+) -> Found:
+    """Evolves a prompt on the tokens (n, m, dim) of one fixed sample: every candidate is judged on the same images."""
+    best, best_fitness, since = evolution.distribution.mean, np.inf, 0
+    done = 0
+    with progress_bar("evolving the prompt", generations, "generations") as advance:
+        while done < generations and since < patience:
+            candidates = evolution.ask()
+            values = [fitness(layers) for layers in forward(tokens, candidates)]
+            evolution.tell(values)
+            done, since = done + 1, since + 1
+            if min(values) < best_fitness:
+                best, best_fitness, since = candidates[int(np.argmin(values))], min(values), 0
+            advance(1)
+    return Found(best, float(best_fitness), evolution.distribution, done)
+
+
+def improves(fitness: Fitness, empty: Float32, prompted: Float32, unseen: NDArray[np.bool_]) -> bool:
+    """Whether a prompt beats the empty one on images that the search did not see, beyond a standard error.
+
+    ``fitness`` is of all images of the sample, whose CLS are (n, depth, dim) without and with the prompt: the unseen
+    ones are judged, leave-one-out, by a classifier that knows the others.
+    """
+    gain = (fitness.cross_entropy(empty) - fitness.cross_entropy(prompted))[unseen]
+    return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+
+
+def stratified(labels: Sequence[Label], size: int, generator: np.random.Generator) -> NDArray[np.intp]:
+    """Positions of at most ``size`` samples, spread over the labels as evenly as they allow, in ascending order."""
+    by_label: dict[Label, list[int]] = {}
+    for position in generator.permutation(len(labels)):
+        by_label.setdefault(labels[position], []).append(int(position))
+    # The first of every label, then the second of every label, and so on.
+    rounds = sorted((rank, position) for group in by_label.values() for rank, position in enumerate(group))
+    return np.sort([position for _, position in rounds[:size]]).astype(np.intp)

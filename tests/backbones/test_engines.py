@@ -1,0 +1,113 @@
+"""Every engine against the float64 reference, for every variant of the architecture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foro.backbones import load_backbone
+from foro.backbones.architecture import Architecture
+from tests.backbones import reference
+
+ENGINES = ["onnx", pytest.param("torch", marks=pytest.mark.torch)]
+PLAIN = {"patch_size": 8, "dim": 24, "depth": 3, "heads": 3, "mlp_hidden": 48, "grid": 4}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "patch 14": {"patch_size": 14, "grid": 3},
+    "patch 16, one head": {"patch_size": 16, "grid": 2, "heads": 1},
+    "patch 32, one block": {"patch_size": 32, "grid": 2, "depth": 1},
+    "CLIP": {"pre_norm": True, "patch_bias": False, "eps": 1e-2, "activation": "quick_gelu"},
+    "norm_pre with patch bias": {"pre_norm": True},
+    "no patch bias": {"patch_bias": False},
+    "DeiT III": {"layer_scale": True, "no_embed_class": True},
+    "DINOv2 with registers": {"layer_scale": True, "register_tokens": 4, "no_embed_class": True},
+    "registers with positions": {"register_tokens": 2},
+    "no qkv bias": {"qkv_bias": False},
+    "no bias in projections": {"proj_bias": False},
+    "normalised queries and keys": {"qk_norm": True, "eps": 1e-3},
+    "tanh GELU": {"activation": "gelu_tanh", "mlp_hidden": 37},
+    "no final norm": {"final_norm": False},
+}
+
+
+def relative_error(found: np.ndarray, expected: np.ndarray) -> float:
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+def compare(engine: Any, architecture: Architecture, size: int, prompts: tuple[int, int] | None, n: int = 3) -> None:
+    checkpoint = reference.random_checkpoint(architecture, architecture.grid * architecture.patch_size)
+    backbone = load_backbone(checkpoint, engine=engine, image_size=size)
+    rng = np.random.default_rng(1)
+    pixels = rng.standard_normal((n, 3, size, size)).astype(np.float32)
+    tokens = backbone.embed(pixels)
+    assert relative_error(tokens, reference.embed(checkpoint, pixels)) < 1e-5
+    prompt = None if prompts is None else rng.standard_normal((*prompts, architecture.dim)).astype(np.float32)
+    expected_prompt = np.empty((1, 0, architecture.dim)) if prompt is None else prompt
+    expected = reference.forward(checkpoint, tokens, expected_prompt)
+    found = backbone.forward(tokens, prompt)
+    assert found.shape == expected.shape
+    for layer in range(architecture.depth):
+        assert relative_error(found[:, :, layer], expected[:, :, layer]) < 2e-5
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_variants_agree_with_the_reference(engine: str, variant: str) -> None:
+    architecture = Architecture(**{**PLAIN, **VARIANTS[variant]})
+    size = architecture.grid * architecture.patch_size
+    compare(engine, architecture, size, None)
+    compare(engine, architecture, size, (2, 3))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("grid", [2, 3, 7])
+@pytest.mark.parametrize("variant", ["plain", "DINOv2 with registers"])
+def test_another_image_size_resamples_the_positions(engine: str, grid: int, variant: str) -> None:
+    compare(engine, Architecture(**{**PLAIN, **VARIANTS[variant]}), grid * 8, (1, 2))
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    heads=st.integers(1, 4),
+    head_dim=st.sampled_from([4, 8, 20]),
+    depth=st.integers(1, 3),
+    flags=st.fixed_dictionaries(
+        {name: st.booleans() for name in ("pre_norm", "patch_bias", "qkv_bias", "qk_norm", "layer_scale")}
+    ),
+    candidates=st.integers(1, 3),
+    length=st.integers(0, 4),
+)
+def test_any_combination(
+    heads: int, head_dim: int, depth: int, flags: dict[str, bool], candidates: int, length: int
+) -> None:
+    architecture = Architecture(
+        patch_size=8, dim=heads * head_dim, depth=depth, heads=heads, mlp_hidden=40, grid=2, eps=1e-4, **flags
+    )
+    compare("onnx", architecture, 16, (candidates, length), n=2)
+
+
+def test_int8_follows_float32() -> None:
+    checkpoint = reference.tiny_checkpoint()
+    exact, quantised = load_backbone(checkpoint), load_backbone(checkpoint, precision="int8")
+    tokens = exact.embed(np.random.default_rng(0).standard_normal((4, 3, 32, 32)).astype(np.float32))
+    a, b = exact.forward(tokens), quantised.forward(tokens)
+    cosine = (a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
+    assert cosine.min() > 0.99
+    assert not np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_small_memory_budget_changes_nothing(engine: Any) -> None:
+    checkpoint = reference.tiny_checkpoint()
+    rng = np.random.default_rng(0)
+    pixels = rng.standard_normal((5, 3, 32, 32)).astype(np.float32)
+    prompts = rng.standard_normal((4, 2, 32)).astype(np.float32)
+    large = load_backbone(checkpoint, engine=engine)
+    small = load_backbone(checkpoint, engine=engine, memory_budget=1)
+    tokens = large.embed(pixels)
+    np.testing.assert_allclose(small.embed(pixels), tokens, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(small.forward(tokens, prompts), large.forward(tokens, prompts), rtol=1e-4, atol=1e-4)

@@ -1,0 +1,56 @@
+"""What the graphs are made of, and that their pieces compose."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+from foro.backbones.graph import Transformer, build_embed_graph, build_forward_graph
+from foro.backbones.graph_builder import Graph, GraphBuilder
+from foro.backbones.linear import Precision
+from foro.backbones.onnx_engine import start_session
+from tests.backbones import reference
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_operators_are_standard_and_weights_outside(precision: Precision) -> None:
+    checkpoint = reference.tiny_checkpoint()
+    for graph in (build_embed_graph(checkpoint, 32), build_forward_graph(checkpoint, precision)):
+        model = onnx.load_from_string(graph.model)
+        assert {node.domain for node in model.graph.node} == {""}
+        inside = sum(len(tensor.raw_data) for tensor in model.graph.initializer)
+        assert inside < 1000 < sum(array.nbytes for array in graph.weights.values())
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_the_runtime_keeps_weights_of_its_own(precision: Precision) -> None:
+    # The checkpoint may be a mapped file that is gone a moment later.
+    checkpoint = reference.tiny_checkpoint()
+    built = build_forward_graph(checkpoint, precision)
+    graph = Graph(built.model, {name: array.copy() for name, array in built.weights.items()})
+    session = start_session(graph)
+    rng = np.random.default_rng(0)
+    inputs = {"tokens": rng.standard_normal((2, 17, 32)), "prompts": rng.standard_normal((1, 2, 32))}
+    feed = {name: array.astype(np.float32) for name, array in inputs.items()}
+    (before,) = session.run(None, feed)
+    for array in graph.weights.values():
+        array[...] = 7
+    (after,) = session.run(None, feed)
+    np.testing.assert_array_equal(before, after)
+
+
+def test_one_graph_from_pixels_to_cls_with_a_fixed_prompt() -> None:
+    checkpoint = reference.tiny_checkpoint()
+    rng = np.random.default_rng(0)
+    prompt = rng.standard_normal((1, 3, 32)).astype(np.float32)
+    pixels = rng.standard_normal((2, 3, 32, 32)).astype(np.float32)
+    builder = GraphBuilder()
+    transformer = Transformer(builder, checkpoint)
+    tokens = transformer.embed("pixels", 32)
+    sequences = transformer.insert_prompts(tokens, builder.weight("prompt", prompt))
+    last = transformer.encode(sequences)[-1]
+    graph = builder.finish({"pixels": ("n", 3, 32, 32)}, last, ("n", 32), "cls")
+    (found,) = start_session(graph).run(None, {"pixels": pixels})
+    expected = reference.forward(checkpoint, reference.embed(checkpoint, pixels), prompt)[0, :, -1]
+    np.testing.assert_allclose(found, expected, atol=2e-5 * np.abs(expected).max())

@@ -1,0 +1,61 @@
+"""The real ViT-Ti/16 on real images: ONNX Runtime, torch and timm say the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from foro.backbones import load_backbone, load_checkpoint
+
+pytestmark = pytest.mark.shared
+
+
+@pytest.fixture(scope="module")
+def images(shared_data: Path) -> list[Image.Image]:
+    files = sorted((shared_data / "CUB_200_2011" / "images").rglob("*.jpg"))[::300][:2]
+    if not files:
+        pytest.skip("no CUB-200 images")
+    return [Image.open(file).convert("RGB") for file in files]
+
+
+def test_the_checkpoint_is_understood(vit_tiny: Path) -> None:
+    checkpoint = load_checkpoint(vit_tiny)
+    assert checkpoint.name == "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
+    architecture = checkpoint.architecture
+    assert (architecture.dim, architecture.depth, architecture.heads, architecture.grid) == (192, 12, 3, 14)
+
+
+def timm_layers(folder: Path, pixels: np.ndarray) -> list[np.ndarray]:
+    import timm
+    import torch
+    from safetensors.torch import load_file
+
+    model = timm.create_model("vit_tiny_patch16_224", dynamic_img_size=True).eval()
+    model.load_state_dict(load_file(folder / "model.safetensors"))
+    with torch.no_grad():
+        final, layers = model.forward_intermediates(torch.from_numpy(pixels), return_prefix_tokens=True)
+    rows = [prefix[:, 0].numpy() for _, prefix in layers]
+    return [*rows[:-1], final[:, 0].numpy()]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("engine", ["onnx", "torch"])
+@pytest.mark.parametrize("size", [224, 112])
+def test_engines_agree_with_timm(vit_tiny: Path, images: list[Image.Image], engine: Any, size: int) -> None:
+    backbone = load_backbone(vit_tiny, engine=engine, image_size=size)
+    pixels = backbone.preprocessing.batch(images)
+    found = backbone.forward(backbone.embed(pixels))[0]
+    for index, layer in enumerate(timm_layers(vit_tiny, pixels)):
+        np.testing.assert_allclose(found[:, index], layer, atol=2e-5 * np.abs(layer).max())
+
+
+def test_int8_keeps_the_features(vit_tiny: Path, images: list[Image.Image]) -> None:
+    exact, quantised = load_backbone(vit_tiny), load_backbone(vit_tiny, precision="int8")
+    tokens = exact.embed(exact.preprocessing.batch(images))
+    a, b = exact.forward(tokens)[0, :, -1], quantised.forward(tokens)[0, :, -1]
+    cosine = (a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
+    assert cosine.min() > 0.99

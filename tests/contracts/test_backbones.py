@@ -1,0 +1,146 @@
+"""What every engine must keep, in every precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from foro.backbones import Backbone, load_backbone
+from foro.errors import BackboneError, InputError
+from tests.backbones.reference import tiny_checkpoint
+
+torch_only = pytest.mark.torch
+ENGINES = [
+    pytest.param({"engine": "onnx"}, id="onnx-float32"),
+    pytest.param({"engine": "onnx", "precision": "int8"}, id="onnx-int8"),
+    pytest.param({"engine": "torch", "device": "cpu"}, id="torch-float32", marks=torch_only),
+]
+# Engines block matrix products by their size, so that the last digits may differ; nothing more may.
+SAME = {"rtol": 1e-4, "atol": 2e-5}
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def options(request: pytest.FixtureRequest) -> dict[str, Any]:
+    found: dict[str, Any] = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def backbone(options: dict[str, Any]) -> Backbone:
+    return load_backbone(tiny_checkpoint(), **options)
+
+
+@pytest.fixture(scope="module")
+def pixels() -> np.ndarray:
+    # Images of very different ranges, which a scale shared by the batch would show.
+    scales = np.array([0.1, 1, 3, 10, 1], np.float32)[:, None, None, None]
+    return np.random.default_rng(0).standard_normal((5, 3, 32, 32)).astype(np.float32) * scales
+
+
+@pytest.fixture(scope="module")
+def prompts() -> np.ndarray:
+    return np.random.default_rng(1).standard_normal((4, 3, 32)).astype(np.float32)
+
+
+def test_shapes(backbone: Backbone, pixels: np.ndarray, prompts: np.ndarray) -> None:
+    tokens = backbone.embed(pixels)
+    assert (backbone.dim, backbone.depth, backbone.image_size) == (32, 3, 32)
+    assert backbone.name == "vit_random.test"
+    assert (tokens.shape, tokens.dtype) == ((5, 17, 32), np.float32)
+    for prompt, shape in ((None, (1, 5, 3, 32)), (prompts, (4, 5, 3, 32)), (prompts[:, :0], (4, 5, 3, 32))):
+        cls = backbone.forward(tokens, prompt)
+        assert (cls.shape, cls.dtype) == (shape, np.float32)
+
+
+def test_no_image_depends_on_its_batch(backbone: Backbone, pixels: np.ndarray, prompts: np.ndarray) -> None:
+    tokens = backbone.embed(pixels)
+    alone = np.concatenate([backbone.embed(image[None]) for image in pixels])
+    np.testing.assert_allclose(alone, tokens, **SAME)
+    together = backbone.forward(tokens, prompts)
+    alone = np.concatenate([backbone.forward(token[None], prompts) for token in tokens], axis=1)
+    np.testing.assert_allclose(alone, together, **SAME)
+
+
+def test_candidates_at_once_are_one_by_one(backbone: Backbone, pixels: np.ndarray, prompts: np.ndarray) -> None:
+    tokens = backbone.embed(pixels)
+    one_by_one = np.concatenate([backbone.forward(tokens, prompt[None]) for prompt in prompts])
+    np.testing.assert_allclose(backbone.forward(tokens, prompts), one_by_one, **SAME)
+
+
+def test_an_empty_prompt_is_no_prompt(backbone: Backbone, pixels: np.ndarray) -> None:
+    tokens = backbone.embed(pixels)
+    empty = np.empty((1, 0, 32), np.float32)
+    np.testing.assert_array_equal(backbone.forward(tokens, empty), backbone.forward(tokens))
+
+
+def test_a_prompt_changes_every_layer(backbone: Backbone, pixels: np.ndarray, prompts: np.ndarray) -> None:
+    tokens = backbone.embed(pixels)
+    difference = np.abs(backbone.forward(tokens, prompts) - backbone.forward(tokens)).max(axis=(1, 3))
+    assert (difference > 1e-3).all()
+
+
+def test_the_same_twice(backbone: Backbone, options: dict[str, Any], pixels: np.ndarray, prompts: np.ndarray) -> None:
+    again = load_backbone(tiny_checkpoint(), **options)
+    tokens = backbone.embed(pixels)
+    np.testing.assert_array_equal(again.embed(pixels), tokens)
+    np.testing.assert_array_equal(again.forward(tokens, prompts), backbone.forward(tokens, prompts))
+
+
+def test_arrays_of_the_caller_are_not_touched(backbone: Backbone, pixels: np.ndarray, prompts: np.ndarray) -> None:
+    pixels, prompts = pixels.copy(), prompts.copy()
+    kept = pixels.copy(), prompts.copy()
+    tokens = backbone.embed(pixels)
+    kept_tokens = tokens.copy()
+    backbone.forward(tokens, prompts)
+    for before, after in zip((*kept, kept_tokens), (pixels, prompts, tokens), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_read_only_and_strided_arrays_work(backbone: Backbone, pixels: np.ndarray) -> None:
+    frozen = pixels.copy()
+    frozen.flags.writeable = False
+    expected = backbone.embed(pixels)
+    np.testing.assert_array_equal(backbone.embed(frozen), expected)
+    np.testing.assert_allclose(backbone.embed(pixels[::2]), expected[::2], **SAME)
+    np.testing.assert_array_equal(backbone.embed(pixels.astype(np.float64)), expected)
+
+
+def test_nothing_in_nothing_out(backbone: Backbone, prompts: np.ndarray) -> None:
+    tokens = backbone.embed(np.empty((0, 3, 32, 32), np.float32))
+    assert tokens.shape == (0, 17, 32)
+    assert backbone.forward(tokens).shape == (1, 0, 3, 32)
+    assert backbone.forward(tokens, prompts).shape == (4, 0, 3, 32)
+
+
+def test_the_fingerprint_is_of_the_weights_alone(backbone: Backbone, options: dict[str, Any]) -> None:
+    assert backbone.fingerprint == tiny_checkpoint().fingerprint
+    assert load_backbone(tiny_checkpoint(), **options, image_size=48).fingerprint == backbone.fingerprint
+    assert load_backbone(tiny_checkpoint(seed=1), **options).fingerprint != backbone.fingerprint
+
+
+def test_bad_inputs_are_explained(backbone: Backbone, pixels: np.ndarray) -> None:
+    tokens = backbone.embed(pixels)
+    with pytest.raises(InputError, match=r"Pixels must have shape \(n, 3, 32, 32\), not \(5, 3, 16, 32\)"):
+        backbone.embed(pixels[:, :, ::2])
+    with pytest.raises(InputError, match="floating point, not uint8"):
+        backbone.embed(np.zeros((1, 3, 32, 32), np.uint8))
+    with pytest.raises(InputError, match=r"Tokens must have shape \(n, 17, 32\)"):
+        backbone.forward(tokens[:, 1:])
+    with pytest.raises(InputError, match=r"Prompts must have shape \(K, P, 32\)"):
+        backbone.forward(tokens, np.zeros((3, 32), np.float32))
+    for bad in (np.nan, np.inf, -np.inf):
+        broken = pixels.copy()
+        broken[2, 1, 3, 4] = bad
+        with pytest.raises(InputError, match="Pixels must be finite"):
+            backbone.embed(broken)
+
+
+def test_bad_options_are_explained(options: dict[str, Any]) -> None:
+    with pytest.raises(BackboneError, match="image size of 33 is not a multiple of the patch size of 8"):
+        load_backbone(tiny_checkpoint(), **options, image_size=33)
+    with pytest.raises(BackboneError, match="threads must be at least 1"):
+        load_backbone(tiny_checkpoint(), **options, threads=0)
+    with pytest.raises(BackboneError, match="memory budget"):
+        load_backbone(tiny_checkpoint(), **options, memory_budget=0).embed(np.zeros((1, 3, 32, 32), np.float32))

@@ -1,0 +1,293 @@
+"""What is particular to the learner: policies, presets, the model file, merging, unlearning."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import foro.learner
+from foro import Learner
+from foro.backbones import Backbone, load_backbone
+from foro.config import PRESETS, LearnerConfig
+from foro.errors import BackboneError, FoRoWarning, InputError, ModelFileError
+from foro.interrupts import uninterrupted
+from foro.store import read_model, write_model
+from tests.backbones.reference import save_checkpoint, tiny_checkpoint
+from tests.conftest import textures
+
+QUICK = {"projection_dim": 64, "generations": 3, "population": 4, "search_images": 32}
+
+
+def test_presets_are_the_papers_values_and_can_be_overridden() -> None:
+    paper = LearnerConfig.from_preset("paper")
+    assert (paper.prompt_tokens, paper.population, paper.discrepancy_weight, paper.history_rate) == (3, 6, 0.3, 0.1)
+    assert (paper.regularisation, paper.projection_dim, paper.policy, paper.online) == (0.1, 8192, "evolve", True)
+    assert (PRESETS["default"].policy, PRESETS["default"].regularisation) == ("freeze", "auto")
+    assert LearnerConfig.from_preset("paper", regularisation="auto").regularisation == "auto"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"preset": "best"}, "unknown preset 'best'; choose one of default, paper"),
+        ({"gamma": 1}, "unknown setting 'gamma'"),
+        ({"policy": "thaw"}, "policy must be one of none, freeze, evolve"),
+        ({"fitness": "x"}, "fitness must be one of"),
+        ({"population": 1}, "population must be at least 2"),
+        ({"history_rate": 2.0}, "between 0 and 1"),
+        ({"initial_step": 0.0}, "must be positive"),
+        ({"online": True}, "online needs policy evolve"),
+        ({"regularisation": -1.0}, "positive number"),
+        ({"readout_layers": 9}, "readout_layers is at most 3"),
+    ],
+)
+def test_settings_are_checked(tiny_backbone: Backbone, settings: dict, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Learner(tiny_backbone, **settings)
+
+
+def test_freeze_evolves_once_and_keeps_the_prompt(tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foro.prompts.adaptation.improves", lambda *_: True)
+    learner = Learner(tiny_backbone, **QUICK)
+    images, labels = textures(10)
+    first = learner.learn(images, labels)
+    prompt = learner.prompt
+    assert prompt is not None
+    assert prompt.shape == (3, 32)
+    assert first.generations == 3
+    assert first.forward_passes == 40 + 3 * 4 * 32 + 40 + 40  # empty, candidates, the check, the features
+    second = learner.learn(images, ["again"] * 40)
+    assert learner.prompt is prompt
+    assert (second.generations, second.forward_passes) == (0, 40)
+    assert second.new_labels == ("again",)
+
+
+def test_a_prompt_that_does_not_help_is_not_kept(tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foro.prompts.adaptation.improves", lambda *_: False)
+    learner = Learner(tiny_backbone, **QUICK)
+    images, labels = textures(10)
+    assert learner.learn(images, labels).generations == 3
+    assert learner.prompt is None
+    assert learner.learn(images, labels).generations == 0
+
+
+@pytest.mark.parametrize(("count", "classes"), [(8, 4), (40, 1)])
+def test_too_little_to_evolve_on_freezes_the_empty_prompt_and_says_so(
+    tiny_backbone: Backbone, count: int, classes: int
+) -> None:
+    learner = Learner(tiny_backbone, **QUICK)
+    images, labels = textures(count // classes, classes)
+    with pytest.warns(FoRoWarning, match=f"has {count} images of {classes} classes"):
+        report = learner.learn(images, labels)
+    assert "empty prompt" in report.note
+    assert learner.prompt is None
+    images, labels = textures(10)
+    assert learner.learn(images, labels).generations == 0
+
+
+def test_evolve_moves_prompt_history_and_distribution_with_every_task(tiny_backbone: Backbone) -> None:
+    for settings in ({"policy": "evolve"}, {"policy": "evolve", "online": True, "online_batch": 8}):
+        learner = Learner(tiny_backbone, **QUICK, **settings)
+        images, labels = textures(10)
+        states = []
+        for _ in range(2):
+            learner.learn(images, labels)
+            states.append(learner._adaptation)
+        assert states[1].tasks == 2
+        for get in (lambda s: s.prompt, lambda s: s.history.mean, lambda s: s.distribution.mean):
+            assert not np.array_equal(get(states[0]), get(states[1]))
+
+
+def test_online_costs_k_passes_a_sample(tiny_backbone: Backbone) -> None:
+    learner = Learner(tiny_backbone, "paper", projection_dim=64, online_batch=8)
+    images, labels = textures(10)
+    assert learner.learn(images, labels).forward_passes == 40 + 6 * 40  # the first task also starts the history
+    report = learner.learn(images, labels)
+    assert report.forward_passes == 6 * 40
+    assert report.generations == 5
+
+
+def test_long_tasks_are_absorbed_in_parts(tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch) -> None:
+    images, labels = textures(50)
+    whole = Learner(tiny_backbone, **QUICK, policy="none")
+    whole.learn(images, labels)
+    monkeypatch.setattr(foro.learner, "PART", 64)
+    parts = Learner(tiny_backbone, **QUICK, policy="none")
+    parts.learn(images, labels)
+    assert parts.encoder.counts == whole.encoder.counts
+    assert np.allclose(parts.scores(images), whole.scores(images), rtol=1e-7, atol=1e-9)
+
+
+def test_images_of_every_kind_are_the_same(tiny_backbone: Backbone, tmp_path: Path) -> None:
+    from PIL import Image
+
+    images, labels = textures(10)
+    for number, image in enumerate(images):
+        Image.fromarray(image).save(tmp_path / f"{number}.png")
+    learners = []
+    for kind in (
+        images,
+        np.stack(images),
+        [Image.fromarray(image) for image in images],
+        [tmp_path / f"{number}.png" for number in range(40)],
+        [str(tmp_path / f"{number}.png") for number in range(40)],
+    ):
+        learner = Learner(tiny_backbone, **QUICK, policy="none")
+        learner.learn(kind, labels)
+        learners.append(learner.scores(images))
+    assert all(np.array_equal(each, learners[0]) for each in learners)
+
+
+def test_top_is_sorted_and_agrees_with_predict(tiny_backbone: Backbone) -> None:
+    learner = Learner(tiny_backbone, **QUICK, policy="none")
+    images, labels = textures(10)
+    learner.learn(images, labels)
+    ranked = learner.top(images, 3)
+    assert [row[0][0] for row in ranked] == learner.predict(images)
+    assert all(len(row) == 3 and row[0][1] >= row[1][1] >= row[2][1] for row in ranked)
+    assert len(learner.top(images[:1], 99)[0]) == 4
+    assert learner.predict([]) == []
+
+
+def test_bad_calls_are_one_sentence(tiny_backbone: Backbone) -> None:
+    learner = Learner(tiny_backbone, **QUICK, policy="none")
+    images, labels = textures(2)
+    for wrong, said in [
+        ((images, labels[:3]), "8 images came with 3 labels"),
+        (([], []), "no image to learn from"),
+        ((images, [None] * 8), "string or an integer"),
+        (([*images[:7], np.zeros((2, 2, 7), np.uint8)], labels), "shape"),
+    ]:
+        with pytest.raises(InputError, match=said):
+            learner.learn(*wrong)
+    with pytest.raises(InputError, match="nothing has been learned"):
+        learner.predict(images)
+
+
+def test_unlearning_is_exact_and_forgetting_is_final(tiny_backbone: Backbone) -> None:
+    images, labels = textures(10)
+    learner, never = (Learner(tiny_backbone, **QUICK, policy="none") for _ in range(2))
+    learner.learn(images, labels)
+    learner.unlearn(images[32:], labels[32:])
+    never.learn(images[:32], labels[:32])
+    assert np.allclose(learner.encoder.weights, never.encoder.weights, rtol=1e-4, atol=1e-5)
+    learner.forget("texture 2")
+    assert "texture 2" not in learner.predict(images)
+    with pytest.raises(InputError, match="was never learned"):
+        learner.forget("texture 2")
+    with pytest.raises(InputError, match="no sample"):
+        learner.unlearn([], [])
+    evolving = Learner(tiny_backbone, **QUICK, policy="evolve")
+    with pytest.raises(InputError, match="unlearning needs policy none or freeze"):
+        evolving.unlearn(images, labels)
+
+
+def test_merging_equals_learning_both(tiny_backbone: Backbone) -> None:
+    images, labels = textures(10)
+    one, other, both = (Learner(tiny_backbone, **QUICK, policy="none") for _ in range(3))
+    one.learn(images[:24], labels[:24])
+    other.learn(images[24:], labels[24:])
+    both.learn(images, labels)
+    one.merge(other)
+    assert np.allclose(one.scores(images), both.scores(images), rtol=1e-4, atol=1e-5)
+
+
+def test_what_cannot_be_merged_says_which(tiny_backbone: Backbone) -> None:
+    one = Learner(tiny_backbone, **QUICK, policy="none")
+    other_weights = load_backbone(tiny_checkpoint(seed=1), threads=1)
+    larger = load_backbone(tiny_checkpoint(), image_size=64, threads=1)
+    for other, said in [
+        (Learner(other_weights, **QUICK), "backbones differ"),
+        (Learner(larger, **QUICK), "image sizes differ"),
+        (Learner(tiny_backbone, **QUICK, readout_layers=2), "readouts differ"),
+        (Learner(tiny_backbone, **QUICK, seed=1), "projections differ"),
+    ]:
+        with pytest.raises(InputError, match=said):
+            one.merge(other)
+    images, labels = textures(10)
+    one.learn(images, labels)
+    evolved = Learner(tiny_backbone, **QUICK, policy="evolve")
+    evolved.learn(images, labels)
+    with pytest.raises(InputError, match="prompts differ"):
+        one.merge(evolved)
+
+
+def test_model_file_finds_its_backbone_and_refuses_another(tmp_path: Path) -> None:
+    folder = save_checkpoint(tiny_checkpoint(), tmp_path / "vit")
+    learner = Learner(folder, **QUICK, policy="none")
+    images, labels = textures(10)
+    learner.learn(images, labels)
+    learner.save(tmp_path / "model")
+    assert Learner.load(tmp_path / "model").predict(images) == learner.predict(images)
+    with pytest.raises(ModelFileError, match=r"was taught with vit_random\.test \(weights .*, not with"):
+        Learner.load(tmp_path / "model", load_backbone(tiny_checkpoint(seed=1)))
+    with pytest.raises(InputError, match="loaded for 64 pixels, not for 32"):
+        Learner.load(tmp_path / "model", load_backbone(tiny_checkpoint(), image_size=64))
+    folder.rename(tmp_path / "moved")
+    with pytest.raises(BackboneError, match=r"needs vit_random\.test; say where it is"):
+        Learner.load(tmp_path / "model")
+    assert Learner.load(tmp_path / "model", tmp_path / "moved").predict(images) == learner.predict(images)
+
+
+def test_incomplete_and_truncated_model_files_are_refused(tiny_backbone: Backbone, tmp_path: Path) -> None:
+    learner = Learner(tiny_backbone, **QUICK, policy="none")
+    images, labels = textures(10)
+    learner.learn(images, labels)
+    learner.save(tmp_path / "model")
+    arrays, metadata = read_model(tmp_path / "model")
+    for name in arrays:
+        write_model(tmp_path / "fewer", {key: value for key, value in arrays.items() if key != name}, metadata)
+        with pytest.raises(ModelFileError, match="lacks a part of its model"):
+            Learner.load(tmp_path / "fewer", tiny_backbone)
+    for name in ("backbone", "config", "encoder"):
+        write_model(tmp_path / "fewer", arrays, {key: value for key, value in metadata.items() if key != name})
+        with pytest.raises(ModelFileError, match="lacks a part of its model"):
+            Learner.load(tmp_path / "fewer", tiny_backbone)
+    whole = (tmp_path / "model").read_bytes()
+    (tmp_path / "cut").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ModelFileError, match="truncated or damaged"):
+        Learner.load(tmp_path / "cut", tiny_backbone)
+
+
+def test_an_image_size_can_be_chosen(tmp_path: Path) -> None:
+    folder = save_checkpoint(tiny_checkpoint(), tmp_path / "vit")
+    learner = Learner(folder, image_size=48, **QUICK, policy="none")
+    assert learner.backbone.image_size == 48
+    images, labels = textures(10)
+    learner.learn(images, labels)
+    learner.save(tmp_path / "model")
+    assert Learner.load(tmp_path / "model").backbone.image_size == 48
+
+
+def test_ctrl_c_waits_for_a_change_to_end() -> None:
+    reached = []
+
+    def change() -> None:
+        with uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            reached.append("the end")
+
+    with pytest.raises(KeyboardInterrupt):
+        change()
+    assert reached == ["the end"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.shared
+def test_a_real_backbone_learns_real_images_without_forgetting(vit_tiny: Path, shared_data: Path) -> None:
+    data = np.fromfile(shared_data / "cifar-100-binary" / "train.bin", np.uint8).reshape(-1, 3074)
+    chosen = np.concatenate([np.flatnonzero(data[:, 1] == label)[:18] for label in range(6)])
+    images = data[chosen, 2:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+    labels = data[chosen, 1].tolist()
+    train = np.arange(len(chosen)) % 18 < 12
+    learner = Learner(vit_tiny, image_size=112, policy="none", projection_dim=1024)
+    for task in ((0, 1, 2), (3, 4, 5)):
+        mine = [i for i in np.flatnonzero(train) if labels[i] in task]
+        learner.learn(images[mine], [labels[i] for i in mine])
+    tested = np.flatnonzero(~train)
+    predicted = learner.predict(images[tested])
+    assert np.mean([predicted[i] == labels[j] for i, j in enumerate(tested)]) > 0.6

@@ -1,0 +1,56 @@
+"""What the distribution promises: names, extras, and a core without torch."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.metadata import distribution, requires
+
+import pytest
+
+import foro
+
+
+def resolved(name: str, seen: set[str]) -> set[str]:
+    """Names of everything that installing a distribution without extras brings along."""
+    if name in seen:
+        return seen
+    seen.add(name)
+    for requirement in requires(name) or []:
+        if "extra ==" not in requirement.replace("'", '"'):
+            child = re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower().replace("_", "-")
+            try:
+                resolved(child, seen)
+            except ModuleNotFoundError:
+                continue  # for another platform or Python
+    return seen
+
+
+def test_core_never_brings_torch() -> None:
+    names = resolved("foro", set())
+    assert {"numpy", "onnxruntime", "cma", "safetensors"} <= names
+    assert not {name for name in names if name.startswith(("torch", "timm", "nvidia", "ray", "fastapi"))}
+
+
+def test_extras_and_licence() -> None:
+    metadata = distribution("foro").metadata
+    assert set(metadata.get_all("Provides-Extra")) == {"torch", "ray", "serve", "dev"}
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["Version"] == foro.__version__
+
+
+def test_import_is_cheap_and_loads_no_runtime() -> None:
+    for module, unwanted in [
+        ("foro", ("numpy", "torch", "onnxruntime")),
+        ("foro.learner", ("torch", "timm", "onnxruntime", "cma", "matplotlib")),
+    ]:
+        code = f"import sys, {module}; print([name for name in {unwanted} if name in sys.modules])"
+        shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        assert shown == "[]\n"
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    assert foro.Learner.__name__ == "Learner"
+    with pytest.raises(AttributeError, match="no attribute 'Teacher'"):
+        _ = foro.Teacher

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from foro.sklearn import ForwardOnlyClassifier
+
+
+@parametrize_with_checks([ForwardOnlyClassifier(projection_dim=256), ForwardOnlyClassifier(projection_dim=None)])
+def test_is_a_scikit_learn_classifier(estimator: ForwardOnlyClassifier, check: object) -> None:
+    check(estimator)
+
+
+def test_parts_equal_the_whole_and_new_classes_may_come_late() -> None:
+    generator = np.random.default_rng(0)
+    X, y = generator.standard_normal((60, 4)), np.repeat(["c", "a", "b"], 20)
+    whole = ForwardOnlyClassifier(64).fit(X, y)
+    parts = ForwardOnlyClassifier(64)
+    for start in range(0, 60, 7):
+        parts.partial_fit(X[start : start + 7], y[start : start + 7])
+    assert parts.classes_.tolist() == ["a", "b", "c"]
+    assert np.allclose(parts.decision_function(X), whole.decision_function(X), rtol=1e-8, atol=1e-10)
+    assert parts.predict(X).tolist() == whole.predict(X).tolist()
+
+
+@pytest.mark.parametrize("classes", [None, [0, 1, 2]])
+def test_classes_can_be_announced(classes: list[int] | None) -> None:
+    model = ForwardOnlyClassifier(16).partial_fit(np.eye(2), [0, 1], classes=classes)
+    scores = model.decision_function(np.eye(2))
+    assert scores.shape == ((2,) if classes is None else (2, 3))
+    assert model.predict(np.eye(2)).tolist() == [0, 1]
