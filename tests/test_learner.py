@@ -26,6 +26,7 @@ def test_presets_are_the_papers_values_and_can_be_overridden() -> None:
     paper = LearnerConfig.from_preset("paper")
     assert (paper.prompt_tokens, paper.population, paper.discrepancy_weight, paper.history_rate) == (3, 6, 0.3, 0.1)
     assert (paper.regularisation, paper.projection_dim, paper.policy, paper.online) == (0.1, 8192, "evolve", True)
+    assert (paper.fitness, PRESETS["default"].fitness) == ("both", "entropy")
     assert (PRESETS["default"].policy, PRESETS["default"].regularisation) == ("freeze", "auto")
     assert LearnerConfig.from_preset("paper", regularisation="auto").regularisation == "auto"
 

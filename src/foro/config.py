@@ -37,7 +37,11 @@ class LearnerConfig:
     search_images: int = _setting(300, "most images that candidates are compared on")
     initial_step: float = _setting(1.0, "initial step size of CMA-ES")
     covariance: Covariance = _setting("separable", "separable or full covariance of CMA-ES")
-    fitness: Terms = _setting("both", "terms of the fitness: both, entropy or discrepancy")
+    fitness: Terms = _setting(
+        "entropy",
+        "terms of the fitness: entropy, discrepancy or both; a prompt that is evolved on the first task only has no "
+        "earlier task to drift from",
+    )
     discrepancy_weight: float = _setting(0.3, "λ, weight of the activation discrepancy against the summed entropy")
     history_rate: float = _setting(0.1, "α, share of a new task in the activation history")
     projection_dim: int | None = _setting(8192, "M, width of the random projection; None: no projection")
@@ -88,6 +92,6 @@ _LEAST = {
 
 PRESETS = {
     "default": LearnerConfig(),
-    "paper": LearnerConfig(policy="evolve", online=True, regularisation=0.1),
+    "paper": LearnerConfig(policy="evolve", online=True, fitness="both", regularisation=0.1),
 }
 """``default`` is what we measured to work best; ``paper`` has every value of the paper."""

@@ -108,7 +108,7 @@ class Learner:
             raise InputError(f"{len(images)} images came with {len(names)} labels")
         if not names:
             raise InputError("there is no image to learn from")
-        extractor = Extractor(self.backbone)
+        extractor = self._extractor()
         adapter = Adapter(extractor, self.encoder, self.config, self._adaptation, self.seed)
         if self.config.online:  # a batch of one class says nothing of the others
             order = adapter.generator.permutation(len(names))
@@ -251,9 +251,13 @@ class Learner:
             raise ModelFileError(f"{path} was taught at {image_size} pixels, not at {learner.backbone.image_size}")
         return learner
 
+    def _extractor(self) -> Extractor:
+        """What runs images through the backbone, for one call; experiments put their feature cache here."""
+        return Extractor(self.backbone)
+
     def _extract(self, images: Images, doing: str) -> Iterator[Float32]:
         """Feature vectors of images with the present prompt, in batches."""
-        return self._features(Extractor(self.backbone).layers(images, self.prompt), len(images), doing)
+        return self._features(self._extractor().layers(images, self.prompt), len(images), doing)
 
     def _features(self, batches: Iterable[Float32], total: int, doing: str) -> Iterator[Float32]:
         """Feature vectors of batches of the CLS of every layer."""

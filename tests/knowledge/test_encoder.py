@@ -34,7 +34,7 @@ def streams(draw: st.DrawFn) -> dict[str, object]:
 
 def build(stream: dict, regularisation: float | str = 0.5, cut: bool = True) -> KnowledgeEncoder:
     encoder = KnowledgeEncoder(FEATURES, stream["projection_dim"], regularisation)
-    encoder._statistics.tail_limit = stream["tail_limit"]
+    encoder._statistics.thin_limit = encoder._statistics.tail_limit = stream["tail_limit"]
     edges = [0, *stream["cuts"], len(stream["labels"])] if cut else [0, len(stream["labels"])]
     for start, end in itertools.pairwise(edges):
         if start < end:
@@ -150,7 +150,7 @@ def test_dropped_label_is_never_predicted_and_the_others_keep_their_weights() ->
     X, labels = generator.standard_normal((90, FEATURES)), ["a", "b", "c"] * 30
     for tail_limit in (8, 200):
         encoder = KnowledgeEncoder(FEATURES, 32, 1.0)
-        encoder._statistics.tail_limit = tail_limit
+        encoder._statistics.thin_limit = encoder._statistics.tail_limit = tail_limit
         encoder.absorb(X[:84], labels[:84])
         encoder.predict(X)
         encoder.absorb(X[84:], labels[84:])
@@ -202,7 +202,7 @@ def test_bad_input_is_an_error_and_changes_nothing(X: object, labels: list, said
 @pytest.mark.parametrize("tail_limit", [1, 100])
 def test_what_was_never_learned_cannot_be_removed(tail_limit: int) -> None:
     encoder = KnowledgeEncoder(2, 16, 0.1)
-    encoder._statistics.tail_limit = tail_limit
+    encoder._statistics.thin_limit = encoder._statistics.tail_limit = tail_limit
     encoder.absorb([[1.0, 2.0], [2.0, 1.0], [1.0, 1.0]], ["a", "b", "a"])
     before = encoder.weights.copy()
     with pytest.raises(InputError, match="only 1 were learned"):

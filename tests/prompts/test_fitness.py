@@ -24,8 +24,10 @@ def test_each_term_is_its_definition(layers: np.ndarray) -> None:
     history = ActivationHistory.of(layers * 2 + 1)
     H, Y = encoder.project(layers[:, -1]), np.eye(3)[[0, 1, 2] * 4]
     scores = leave_one_out(H, Y, 0.5)
-    likelihood = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    entropy = -np.log((likelihood * Y).sum(axis=1)).mean()
+    entropy = min(
+        -np.log((np.exp(s * scores) / np.exp(s * scores).sum(axis=1, keepdims=True) * Y).sum(axis=1)).mean()
+        for s in np.geomspace(1, 1000, 2000)
+    )
     drift = sum(
         np.linalg.norm(layers[:, i].mean(0) - history.mean[i])
         + np.linalg.norm(layers[:, i].std(0) - history.deviation[i])
@@ -35,9 +37,9 @@ def test_each_term_is_its_definition(layers: np.ndarray) -> None:
     def value(terms: str) -> float:
         return Fitness.on(layers, LABELS, encoder, history, discrepancy_weight=0.3, terms=terms)(layers)
 
-    assert value("entropy") == pytest.approx(entropy, rel=1e-6)
+    assert value("entropy") == pytest.approx(entropy, rel=1e-4)
     assert value("discrepancy") == pytest.approx(0.3 * drift / 12, rel=1e-5)
-    assert value("both") == pytest.approx(entropy + 0.3 * drift / 12, rel=1e-6)
+    assert value("both") == pytest.approx(entropy + 0.3 * drift / 12, rel=1e-4)
 
 
 def test_features_that_tell_classes_apart_are_fitter(layers: np.ndarray) -> None:

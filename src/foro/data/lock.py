@@ -16,17 +16,20 @@ _PAUSE = 0.1
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Waits for the lock on a file, which is created if necessary and stays: removing it would let two holders in."""
+def locked(path: Path, wait: bool = True) -> Iterator[bool]:
+    """Holds the lock on a file, which is created if necessary and stays: removing it would let two holders in.
+
+    Waits for another holder; or, with ``wait=False``, goes on at once. Yields whether the lock is held.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror}") from None
     try:
-        while not _try(handle):
+        while not (held := _try(handle)) and wait:
             time.sleep(_PAUSE)
-        yield
+        yield held
     finally:
         os.close(handle)  # which releases the lock
 

@@ -95,6 +95,12 @@ class KnowledgeEncoder:
         return dict(zip(self._labels, self._statistics.counts.tolist(), strict=True))
 
     @property
+    def means(self) -> Float64:
+        """Mean projected features (c, M) of the samples of each of ``labels``."""
+        means: Float64 = self._statistics.cross.T / self._statistics.counts[:, None]
+        return means
+
+    @property
     def samples(self) -> int:
         """How many samples the statistics hold."""
         return self._statistics.samples
@@ -208,13 +214,13 @@ class KnowledgeEncoder:
         features = check_features(X, self.features, empty=True)
         return features if self.projection is None else self.projection(features)
 
-    def blank(self, tail_limit: int | None = None) -> KnowledgeEncoder:
+    def blank(self, thin_limit: int | None = None) -> KnowledgeEncoder:
         """An encoder with the same projection and settings that has learned nothing.
 
-        Up to ``tail_limit`` samples it needs no M × M matrix; the default suits a long life.
+        Up to ``thin_limit`` samples it needs no M × M matrix; the default suits a long life.
         """
         twin = KnowledgeEncoder.__new__(KnowledgeEncoder)
-        statistics = Statistics(self._statistics.size, tail_limit or self._statistics.tail_limit)
+        statistics = Statistics(self._statistics.size, thin_limit)
         twin._assemble(self.features, self.projection, self.regularisation, self.seed, statistics)
         return twin
 
@@ -242,7 +248,6 @@ class KnowledgeEncoder:
             "seed": self.seed,
             "samples": statistics.samples,
             "packed": statistics.gram is not None,
-            "tail_limit": statistics.tail_limit,
             "labels": self._labels,
         }
         return arrays, settings
@@ -253,7 +258,7 @@ class KnowledgeEncoder:
         projection = None
         if settings["activation"] is not None:
             projection = RandomProjection(arrays["projection"], settings["activation"])
-        statistics = Statistics(arrays["cross"].shape[1], settings["tail_limit"])
+        statistics = Statistics(arrays["cross"].shape[1])
         statistics.samples = settings["samples"]
         statistics.counts, statistics.cross = arrays["counts"], arrays["cross"].T
         statistics.gram = arrays["gram"] if settings["packed"] else None

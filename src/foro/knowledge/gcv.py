@@ -31,9 +31,13 @@ def grid_index(value: float) -> int:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Eigenvalues (r,) and eigenvectors (M, r) of G, and VᵀC (r, c): the ridge solution and GCV for every γ at once."""
+    """Eigenvalues (r,) of G and VᵀC (r, c) for its eigenvectors V: the ridge solution and GCV for every γ at once.
+
+    V (M, r) is ``vectors``, or ``basis @ vectors`` for an orthonormal basis (M, k) of the samples' span.
+    """
 
     values: Float64
+    basis: Float64 | None
     vectors: Float64
     cross: Float64
     samples: int
@@ -43,25 +47,28 @@ class Spectrum:
     def of_matrix(cls, gram: Float64, statistics: Statistics) -> Spectrum:
         """Of a dense Gram matrix of the first ``len(gram)`` features."""
         values, vectors = eigh(gram, driver="evd")
-        return cls._of(values, vectors, statistics)
+        return cls._of(values, None, vectors, statistics.cross[: len(gram)], statistics)
 
     @classmethod
     def of_rows(cls, rows: Float64, statistics: Statistics) -> Spectrum:
         """Of G = rowsᵀ rows with fewer rows than features."""
         basis, triangle = qr(rows.T, mode="economic")
         values, vectors = eigh(triangle @ triangle.T, driver="evd")
-        return cls._of(values, basis @ vectors, statistics)
+        return cls._of(values, basis, vectors, basis.T @ statistics.cross, statistics)
 
     @classmethod
-    def _of(cls, values: Float64, vectors: Float64, statistics: Statistics) -> Spectrum:
+    def _of(
+        cls, values: Float64, basis: Float64 | None, vectors: Float64, cross: Float64, statistics: Statistics
+    ) -> Spectrum:
         kept = values > values[-1] * len(values) * np.finfo(np.float64).eps
         vectors = vectors[:, kept]
-        cross = vectors.T @ statistics.cross[: len(vectors)]
-        return cls(values[kept], vectors, cross, statistics.samples, float(statistics.counts.sum()))
+        labelled = float(statistics.counts.sum())
+        return cls(values[kept], basis, vectors, vectors.T @ cross, statistics.samples, labelled)
 
     def weights(self, regularisation: float) -> Float64:
         """W (M, c) = V (Λ + γI)⁻¹ VᵀC; C has no part outside the span of V."""
-        return self.vectors @ (self.cross / (self.values + regularisation)[:, None])
+        weights = self.vectors @ (self.cross / (self.values + regularisation)[:, None])
+        return weights if self.basis is None else self.basis @ weights
 
     def gcv(self, regularisation: float) -> float:
         """Written as sums of squares, so that small γ does not lose it in differences of large numbers."""

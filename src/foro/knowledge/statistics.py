@@ -1,7 +1,7 @@
-"""Sufficient statistics of ridge regression: everything that was ever learned, and no sample of it.
+"""Sufficient statistics of ridge regression: everything that was ever learned, and no image of it.
 
 The Gram matrix G = Σ hᵀh is kept as a packed matrix plus a short ``tail`` of rows that are not yet in it. Few samples
-are all tail: then nothing of size M × M exists at all, in memory or in the model file.
+are all tail: then nothing of size M × M exists at all, in memory or in the model file, and solving takes no time.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ BLOCK = 256
 class Statistics:
     """G (M, M), C = Σ hᵀy (M, c), the number of samples of each class, and the number n of samples in G.
 
+    The tail holds at most ``thin_limit`` rows while there is no packed matrix, and ``tail_limit`` from then on: the
+    first saves memory and time, the second bounds what is kept beside the factor of the packed matrix.
     Classes are numbered here; their names are the encoder's business.
     """
 
-    def __init__(self, size: int, tail_limit: int | None = None) -> None:
+    def __init__(self, size: int, thin_limit: int | None = None, tail_limit: int | None = None) -> None:
         self.size = size
+        self.thin_limit = max(1, min(4 * BLOCK, size // 4)) if thin_limit is None else thin_limit
         self.tail_limit = max(1, min(BLOCK, size // 4)) if tail_limit is None else tail_limit
         self.samples = 0
         self.counts: Classes = np.zeros(0, dtype=np.int64)
@@ -47,7 +50,7 @@ class Statistics:
 
     def add(self, blocks: Iterator[Float64], classes: Classes) -> None:
         """Absorbs the rows of the blocks, which together are as many as the classes."""
-        if len(self.tail) + len(classes) <= self.tail_limit:
+        if self._fits(len(classes)):
             for rows, part in _paired(blocks, classes):
                 self._count(rows, part, +1)
                 self.tail = np.concatenate([self.tail, rows])
@@ -82,7 +85,7 @@ class Statistics:
         self.samples += other.samples
         self.counts[numbers] += other.counts
         self.cross[:, numbers] += other.cross
-        if other.gram is None and len(self.tail) + len(other.tail) <= self.tail_limit:
+        if other.gram is None and self._fits(len(other.tail)):
             renumbered = np.append(numbers, -1)[other.tail_classes]
             self.tail = np.concatenate([self.tail, other.tail])
             self.tail_classes = np.concatenate([self.tail_classes, renumbered])
@@ -108,6 +111,9 @@ class Statistics:
     def tail_targets(self) -> Float64:
         """One-hot targets (r, c) of the tail; a row of zeros for a class that was dropped."""
         return np.asarray(self.tail_classes[:, None] == np.arange(len(self.counts)), dtype=np.float64)
+
+    def _fits(self, rows: int) -> bool:
+        return len(self.tail) + rows <= (self.thin_limit if self.gram is None else self.tail_limit)
 
     def _add_to_gram(self, rows: Float64, sign: float = 1.0) -> None:
         if self.gram is None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
 
+from foro.knowledge.calibration import cross_entropy, fit_sharpness
 from foro.knowledge.encoder import KnowledgeEncoder, Label
 from foro.knowledge.leave_one_out import leave_one_out
 from foro.knowledge.packed import Float64
@@ -29,12 +29,13 @@ class Fitness:
     """
 
     encoder: KnowledgeEncoder  # its projection and γ setting; it is not changed
-    labels: list[Label]
+    classes: NDArray[np.int64]
     history: ActivationHistory
     discrepancy_weight: float
     readout_layers: int
     terms: Terms
     regularisation: float
+    sharpness: float
 
     @classmethod
     def on(
@@ -49,15 +50,18 @@ class Fitness:
     ) -> Fitness:
         """A fitness for samples with these CLS of every layer (n, depth, dim), of the empty prompt or of a candidate.
 
-        γ is chosen once, on their features: all candidates must be compared on the same scale.
+        γ and the sharpness of the softmax are chosen once, on these: all candidates must be compared on one scale. A
+        plain softmax of ridge scores is nearly flat, and the discrepancy would drown what little it says.
         """
-        if encoder.regularisation == "auto":
-            head = encoder.blank(tail_limit=len(labels))
+        names = list(dict.fromkeys(labels))
+        classes = np.array([names.index(label) for label in labels])
+        gamma = encoder.regularisation
+        if gamma == "auto":
+            head = encoder.blank(thin_limit=len(labels))
             head.absorb(readout(layers, readout_layers), labels)
             gamma = head.regularisation_used
-        else:
-            gamma = encoder.regularisation
-        return cls(encoder, labels, history, discrepancy_weight, readout_layers, terms, gamma)
+        fitness = cls(encoder, classes, history, discrepancy_weight, readout_layers, terms, gamma, 1.0)
+        return replace(fitness, sharpness=fit_sharpness(fitness.scores(layers), classes))
 
     def __call__(self, layers: Float32) -> float:
         """Fitness of a candidate whose CLS of every layer are (n, depth, dim)."""
@@ -71,8 +75,9 @@ class Fitness:
 
     def cross_entropy(self, layers: Float32) -> Float64:
         """Cross-entropy (n,) of the leave-one-out score of each sample."""
+        return cross_entropy(self.scores(layers), self.classes, self.sharpness)
+
+    def scores(self, layers: Float32) -> Float64:
+        """Leave-one-out scores (n, c) of a ridge classifier on the projected features of these samples alone."""
         rows = self.encoder.project(readout(layers, self.readout_layers))
-        names = list(dict.fromkeys(self.labels))
-        numbers = np.array([names.index(label) for label in self.labels])
-        scores = leave_one_out(rows, np.eye(len(names))[numbers], self.regularisation)
-        return np.asarray(-log_softmax(scores, axis=1)[np.arange(len(numbers)), numbers])
+        return leave_one_out(rows, np.eye(self.classes.max() + 1)[self.classes], self.regularisation)
