@@ -9,7 +9,7 @@ import argparse
 import time
 
 import numpy as np
-from common import VIT_TINY, cifar, run
+from common import VIT_TINY, cifar, run, with_features
 from rich.console import Console
 from rich.table import Table
 
@@ -25,11 +25,11 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=10)
     parser.add_argument("--train-per-class", type=int, default=30, help="CIFAR-100 itself has 500")
     parser.add_argument("--test-per-class", type=int, default=10, help="CIFAR-100 itself has 100")
-    parser.add_argument("--policies", default="none,freeze")
+    parser.add_argument("--size", type=int, default=2048, help="M")
     parser.add_argument("--backbone", default=str(VIT_TINY))
     parser.add_argument("--threads", type=int, help="of the backbone; all cores if not given")
     options = parser.parse_args()
-    policies = options.policies.split(",")
+    policies = ("none", "freeze")
     backbone = load_backbone(options.backbone, image_size=options.image_size, threads=options.threads)
     console = Console(width=120)
     dataset = cifar(options.train_per_class, options.test_per_class)
@@ -43,9 +43,13 @@ def main() -> None:
         stream = class_incremental(dataset, options.tasks, seed)
         cells = []
         for policy in policies:
-            learner = Learner(backbone, policy=policy, seed=seed)
+            learner = Learner(backbone, policy=policy, seed=seed, projection_dim=options.size)
             start = time.perf_counter()
-            accuracy, forgetting = run(stream, learner.learn, learner.predict)
+            first = stream.train(stream.tasks[0])
+            learner.learn(first.images, first.labels)
+            # From here on the prompt, and with it every feature, is fixed: each image goes through the backbone once.
+            encoder = learner.encoder.blank()
+            accuracy, forgetting = run(with_features(stream, learner.features), encoder.absorb, encoder.predict)
             accuracies[policy].append(accuracy)
             kept = "" if policy == "none" else " (prompt)" if learner.prompt is not None else " (empty prompt)"
             cells.append(f"{accuracy:.1f} %, {forgetting:.1f} %, {time.perf_counter() - start:.0f}{kept}")

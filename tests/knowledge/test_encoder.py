@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foro.errors import InputError
-from foro.knowledge import KnowledgeEncoder, RecursiveReference
+from foro.knowledge import KnowledgeEncoder, RecursiveReference, packed
 from foro.knowledge.packed import Float64
 
 FEATURES = 5
@@ -143,6 +145,26 @@ def test_state_round_trip_changes_nothing(stream: dict) -> None:
     gamma = restored.regularisation_used
     twice = np.concatenate([stream["X"], stream["X"]])
     assert_close(restored.weights, joint(restored, twice, stream["labels"] * 2, gamma))
+
+
+def test_ctrl_c_while_solving_loses_nothing_and_counts_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(0)
+    X, labels = generator.standard_normal((40, FEATURES)), ["a", "b"] * 20
+    encoder = KnowledgeEncoder(FEATURES, 64, 0.5)
+    encoder.absorb(X[:35], labels[:35])
+    encoder.absorb(X[35:], labels[35:])
+    assert len(encoder._statistics.tail) == 5
+    add_rows = packed.add_rows
+
+    def interrupted(*arguments: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        add_rows(*arguments)
+
+    monkeypatch.setattr(packed, "add_rows", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        encoder.predict(X)
+    monkeypatch.undo()
+    assert_close(encoder.weights, joint(encoder, X, labels, 0.5))
 
 
 def test_dropped_label_is_never_predicted_and_the_others_keep_their_weights() -> None:

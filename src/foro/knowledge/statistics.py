@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, qr
 
+from foro.interrupts import uninterrupted
 from foro.knowledge import packed
 from foro.knowledge.packed import Float64
 
@@ -104,9 +105,10 @@ class Statistics:
 
     def settle(self) -> None:
         """Moves the tail into the packed matrix."""
-        self._add_to_gram(self.tail)
-        self.tail = np.zeros((0, self.size))
-        self.tail_classes = np.zeros(0, dtype=np.int64)
+        with uninterrupted():  # or the tail could be counted twice
+            self._add_to_gram(self.tail)
+            self.tail = np.zeros((0, self.size))
+            self.tail_classes = np.zeros(0, dtype=np.int64)
 
     def tail_targets(self) -> Float64:
         """One-hot targets (r, c) of the tail; a row of zeros for a class that was dropped."""
