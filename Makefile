@@ -19,11 +19,12 @@ BIN := .venv/bin
 demo: .venv/core
 	$(BIN)/foro demo
 
+# Tests run side by side: each keeps to one thread.
 test: .venv/all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term --cov-fail-under=90
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --cov --cov-report=term --cov-fail-under=90
 
 clean:
 	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache dist

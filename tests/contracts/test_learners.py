@@ -178,7 +178,7 @@ def test_how_a_task_is_cut_does_not_change_what_is_learned(
 @pytest.mark.parametrize("method", METHODS)
 def test_memory_does_not_grow_with_the_number_of_samples(build: Build, method: str) -> None:
     learner = taught(build(method))
-    images, labels = textures(10)
+    images, labels = textures(40)
 
     def held() -> int:
         for _ in range(4):
@@ -194,4 +194,4 @@ def test_memory_does_not_grow_with_the_number_of_samples(build: Build, method: s
         late = [held() for _ in range(4)][-1]
     finally:
         tracemalloc.stop()
-    assert late - early < 64 * 1024
+    assert late - early < 192 * 1024  # of 2560 images; their bare features would take 320 KB

@@ -55,6 +55,22 @@ def forward(tokens: np.ndarray, candidates: np.ndarray | None) -> np.ndarray:
     return np.stack([layers_with(each, [LABELS[int(i)] for i in tokens[:, 0, 0]]) for each in prompts])
 
 
+@pytest.mark.parametrize("population", [2, 3, 4, 6])
+@pytest.mark.parametrize("dim", [4, 200])
+def test_no_population_is_too_small_or_diverges_in_few_or_in_many_dimensions(population: int, dim: int) -> None:
+    evolution = PromptEvolution(
+        PromptDistribution(np.ones((3, dim), np.float32), np.ones((3, dim), np.float32)), population
+    )
+    best = []
+    for _ in range(60):
+        candidates = evolution.ask()
+        assert len(candidates) == population
+        values = [float(np.square(each).sum()) for each in candidates]
+        evolution.tell(values)
+        best.append(min(values))
+    assert min(best[-10:]) < 1.05 * min(best[:10])
+
+
 def test_search_finds_a_better_prompt_and_stops_when_nothing_gets_better() -> None:
     tokens = np.arange(30, dtype=np.float32).reshape(30, 1, 1)
     empty = forward(tokens, None)[0]
