@@ -21,7 +21,7 @@ from foro.data.streams import class_incremental
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--image-size", type=int, default=112)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--tasks", type=int, default=10)
     parser.add_argument("--train-per-class", type=int, default=30, help="CIFAR-100 itself has 500")
     parser.add_argument("--test-per-class", type=int, default=10, help="CIFAR-100 itself has 100")
@@ -39,7 +39,7 @@ def main() -> None:
     for policy in policies:
         table.add_column(f"{policy}: A, F, seconds", justify="right")
     accuracies: dict[str, list[float]] = {policy: [] for policy in policies}
-    for seed in range(options.seeds):
+    for seed in map(int, options.seeds.split(",")):
         stream = class_incremental(dataset, options.tasks, seed)
         cells = []
         for policy in policies:

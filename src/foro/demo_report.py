@@ -11,7 +11,7 @@ from foro.page import cards, heat_map, page, svg, write_page
 SNIPPET = """\
 from foro import Learner, read_class_folders
 
-photos = read_class_folders("photos")  # photos/cat/1.jpg, photos/dog/2.jpg, ...
+photos = read_class_folders("photos")  # photos/cat/1.jpg, ...
 learner = Learner("nano")
 learner.learn(photos.images, photos.labels)
 print(learner.predict(["new.jpg"]))
@@ -65,9 +65,9 @@ def _curves(result: DemoResult) -> str:
     figure = Figure(figsize=(7, 3.4), layout="constrained")
     axes = figure.subplots()
     ticks = range(1, len(TASKS) + 1)
-    for name, marker in zip(LEARNERS, "osx", strict=True):
+    for name, style in zip(LEARNERS, ("o-", "s-", "x--"), strict=True):
         averages = [100 * result.after(now).average(name) for now in range(len(TASKS))]
-        axes.plot(ticks, averages, marker=marker, color=COLOURS[name], label=name, linewidth=2)
+        axes.plot(ticks, averages, style, color=COLOURS[name], label=name, linewidth=2)
     axes.set(xlabel="tasks learned", ylabel="average accuracy (%)", ylim=(0, 103), xticks=list(ticks))
     axes.grid(alpha=0.3)
     axes.legend(loc="lower left", frameon=False)

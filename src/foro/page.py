@@ -24,6 +24,7 @@ h1 { font-size: 2rem; margin: 0 0 .5rem; } h2 { font-size: 1.2rem; margin: 2rem 
 .card b { display: block; font-size: 1.5rem; } .card span { font-size: .85rem; color: #57606a; }
 .plot { background: #fff; border: 1px solid #d0d7de; border-radius: .75rem; padding: .5rem; }
 .plot svg { display: block; width: 100%; height: auto; }
+.maps table { table-layout: fixed; }
 .maps { display: grid; grid-template-columns: repeat(auto-fit, minmax(17rem, 1fr)); gap: .75rem; }
 figure { margin: 0; background: #fff; border: 1px solid #d0d7de; border-radius: .75rem; padding: .75rem; }
 figcaption { font-weight: 600; margin-bottom: .5rem; }

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.backbones.checkpoint import Checkpoint
+from foro.backbones.described import Described
 from foro.backbones.graph import build_embed_graph, build_forward_graph
 from foro.backbones.graph_builder import Graph
 from foro.backbones.inputs import check_pixels, check_prompts, check_tokens
 from foro.backbones.linear import Precision
 from foro.backbones.messages import first_line
 from foro.backbones.microbatch import DEFAULT_MEMORY_BUDGET, run_in_pieces, sequences_per_run
-from foro.backbones.preprocessing import Preprocessing
 from foro.errors import BackboneError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Float32 = NDArray[np.float32]
 
 
-class OnnxBackbone:
+class OnnxBackbone(Described):
     """A ``Backbone`` run by ONNX Runtime; see ``load_backbone`` for the arguments."""
 
     def __init__(
@@ -39,44 +39,11 @@ class OnnxBackbone:
     ) -> None:
         if precision not in get_args(Precision):
             raise BackboneError(f"the precision must be one of {', '.join(get_args(Precision))}, not {precision!r}")
-        self._architecture = checkpoint.architecture
-        self._name, self._fingerprint = checkpoint.name, checkpoint.fingerprint
-        self._preprocessing = checkpoint.preprocessing(image_size)
+        super().__init__(checkpoint, image_size)
         self._precision = precision
         self._memory_budget = memory_budget
-        # The checkpoint itself is not kept: the runtime has its own, packed, copy of the weights.
         self._embed = start_session(build_embed_graph(checkpoint, self.image_size), threads, providers)
         self._forward = start_session(build_forward_graph(checkpoint, precision), threads, providers)
-
-    @property
-    def name(self) -> str:
-        """Full name of the checkpoint."""
-        return self._name
-
-    @property
-    def dim(self) -> int:
-        """Width of a token (d)."""
-        return self._architecture.dim
-
-    @property
-    def depth(self) -> int:
-        """Number of layers (N)."""
-        return self._architecture.depth
-
-    @property
-    def image_size(self) -> int:
-        """Side of the square image that ``embed`` takes."""
-        return self._preprocessing.image_size
-
-    @property
-    def preprocessing(self) -> Preprocessing:
-        """From an image to the pixels that ``embed`` takes."""
-        return self._preprocessing
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 of the weights in use."""
-        return self._fingerprint
 
     def embed(self, pixels: Float32) -> Float32:
         """Tokens (n, m, dim) of preprocessed pixels (n, 3, image_size, image_size)."""

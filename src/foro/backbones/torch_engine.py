@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from foro.backbones.architecture import Architecture
 from foro.backbones.checkpoint import Checkpoint
+from foro.backbones.described import Described
 from foro.backbones.inputs import check_pixels, check_prompts, check_tokens
 from foro.backbones.messages import first_line
 from foro.backbones.microbatch import (
@@ -19,7 +20,6 @@ from foro.backbones.microbatch import (
     sequences_per_run,
 )
 from foro.backbones.position import resample_position_embedding
-from foro.backbones.preprocessing import Preprocessing
 from foro.errors import BackboneError
 
 Float32 = NDArray[np.float32]
@@ -28,7 +28,7 @@ Float32 = NDArray[np.float32]
 _ENOUGH_ON_GPU = 256
 
 
-class TorchBackbone:
+class TorchBackbone(Described):
     """A ``Backbone`` run by torch and timm; see ``load_backbone`` for the arguments.
 
     ``threads`` is torch's own setting and holds for the whole process.
@@ -48,43 +48,11 @@ class TorchBackbone:
             if threads < 1:
                 raise BackboneError(f"threads must be at least 1, not {threads}")
             torch.set_num_threads(threads)
-        self._architecture = checkpoint.architecture
-        self._name, self._fingerprint = checkpoint.name, checkpoint.fingerprint
-        self._preprocessing = checkpoint.preprocessing(image_size)
+        super().__init__(checkpoint, image_size)
         self._memory_budget = memory_budget
         self._torch = torch
         self._device = _device(torch, device)
         self._model = _build(torch, checkpoint, self.image_size).to(self._device).eval()
-
-    @property
-    def name(self) -> str:
-        """Full name of the checkpoint."""
-        return self._name
-
-    @property
-    def dim(self) -> int:
-        """Width of a token (d)."""
-        return self._architecture.dim
-
-    @property
-    def depth(self) -> int:
-        """Number of layers (N)."""
-        return self._architecture.depth
-
-    @property
-    def image_size(self) -> int:
-        """Side of the square image that ``embed`` takes."""
-        return self._preprocessing.image_size
-
-    @property
-    def preprocessing(self) -> Preprocessing:
-        """From an image to the pixels that ``embed`` takes."""
-        return self._preprocessing
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 of the weights in use."""
-        return self._fingerprint
 
     def embed(self, pixels: Float32) -> Float32:
         """Tokens (n, m, dim) of preprocessed pixels (n, 3, image_size, image_size)."""

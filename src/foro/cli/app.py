@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import foro
-from foro.cli import demo
+from foro.cli import demo, experiment
 from foro.errors import FoRoError
 
 app = typer.Typer(
@@ -36,6 +36,7 @@ def _options(
 
 
 app.command("demo")(demo.demo)
+app.add_typer(experiment.app, name="experiment")
 
 
 def main() -> None:

@@ -44,6 +44,7 @@ def demo(
     if as_json:
         typer.echo(json.dumps({**result.summary(), "report": str(report)}))
         return
+    console.print()
     console.print(_ending(result, report))
 
 

@@ -49,7 +49,12 @@ class PromptEvolution:
             "seed": np.nan,  # or pycma would seed NumPy's global generator
             "verbose": -9,
         }
-        self._strategy: Any = cma.CMAEvolutionStrategy(start.mean.astype(np.float64).ravel(), step, options)
+        centre = start.mean.astype(np.float64).ravel()
+        self._strategy: Any = cma.CMAEvolutionStrategy(centre, step, options)
+        if population < 4 and self._strategy.mean_shift_samples:
+            # In many dimensions pycma adapts the step by two candidates along the last shift of the mean, and mirrors a
+            # third: a generation of two has no room for that one, and a generation of three would explore nothing.
+            self._strategy = cma.CMAEvolutionStrategy(centre, step, {**options, "CMA_mirrormethod": 0})
         self._asked: list[NDArray[np.float64]] = []
 
     def ask(self) -> Float32:

@@ -1,0 +1,298 @@
+"""``foro experiment``: the paper's protocol, tables and figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from foro.experiments.runner import Runner
+    from foro.experiments.study import Kind
+    from foro.experiments.summary import Group
+
+app = typer.Typer(
+    help="The paper's protocol: runs, tables, figures and a report. Ctrl-C is safe: the same command goes on.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Backbone = Annotated[str, typer.Option(help="nano, a full timm name, or a folder with a checkpoint.")]
+ImageSize = Annotated[int | None, typer.Option(help="Side of the input in pixels, if not the checkpoint's own.")]
+DataDir = Annotated[
+    str | None, typer.Option(help="Folder that has the data sets in their official layout; otherwise downloaded once.")
+]
+TrainPerClass = Annotated[int | None, typer.Option(min=1, help="First so many train images of each class.")]
+TestPerClass = Annotated[int | None, typer.Option(min=1, help="First so many test images of each class.")]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out images that cannot be decoded, and count them.")]
+Seeds = Annotated[str, typer.Option(help="Seeds, of the class order and of the method.")]
+Out = Annotated[Path, typer.Option(help="Folder of the results.")]
+Cache = Annotated[bool, typer.Option(help="Keep features (at most 4 GB in the cache folder), to extract them once.")]
+Set = Annotated[list[str], typer.Option("--set", help="A setting as name=value; may be repeated.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
+Methods = Annotated[str | None, typer.Option(help="Only these methods of ours, such as foro,kem; default: all.")]
+Datasets = Annotated[str | None, typer.Option("--dataset", help="Data sets, if not those of the paper.")]
+Tasks = Annotated[str | None, typer.Option(help="Numbers of tasks, if not those of the paper.")]
+Name = Annotated[
+    str | None, typer.Option("--name", help="Name of the files, without their endings; default: the table's.")
+]
+Run = Annotated[bool, typer.Option("--run/--no-run", help="Run what is missing, or take what is there.")]
+
+
+@app.command("run")
+def run(
+    dataset: Annotated[str, typer.Option(help="Data sets with commas between them, or an image folder.")],
+    backbone: Backbone = "nano",
+    tasks: Annotated[str, typer.Option(help="Numbers of tasks; 50+25+25 is a stream of such tasks.")] = "5",
+    methods: Annotated[str, typer.Option(help="Methods; see: foro experiment list")] = "foro",
+    seeds: Seeds = "0",
+    blur: Annotated[float, typer.Option(help="Share of each class's train images that come in other tasks.")] = 0.0,
+    image_size: ImageSize = None,
+    data_dir: DataDir = None,
+    train_per_class: TrainPerClass = None,
+    test_per_class: TestPerClass = None,
+    skip_bad: SkipBad = False,
+    out: Out = Path("runs"),
+    cache: Cache = True,
+    settings: Set = [],  # noqa: B006  typer's way of an option that may be repeated
+    as_json: Json = False,
+) -> None:
+    """Run every method on every data set, number of tasks and seed; what is complete is not run again.
+
+    Examples:
+
+        foro experiment run --dataset digits --methods foro,kem --seeds 0,1,2
+
+        foro experiment run --dataset cifar100,cub200 --tasks 5,25 --methods foro,kem --seeds 0,1,2 --data-dir data
+
+        foro experiment run --dataset cifar100 --backbone vit_base_patch16_224.augreg_in1k --set population=4
+    """
+    from rich.console import Console
+
+    from foro.experiments.session import open_runner, run_product
+    from foro.experiments.summary import to_json
+
+    runner = open_runner(
+        backbone=backbone,
+        image_size=image_size,
+        data_dir=data_dir,
+        train_per_class=train_per_class,
+        test_per_class=test_per_class,
+        skip_bad=skip_bad,
+        out=out,
+        cache=cache,
+        settings=settings,
+    )
+    groups = run_product(runner, datasets=dataset, tasks=tasks, methods=methods, seeds=seeds, blur=blur)
+    if as_json:
+        typer.echo(json.dumps([to_json(group) for group in groups]))
+        return
+    Console().print(_results(groups))
+    typer.echo(f"results are in {out}; see them with: foro experiment report --out {out}")
+
+
+@app.command("table")
+def table(
+    name: Annotated[Literal["comparison", "ablation", "complexity", "lambda", "projection"], typer.Argument()],
+    backbone: Backbone = "nano",
+    methods: Methods = None,
+    seeds: Seeds = "0,1,2",
+    dataset: Datasets = None,
+    tasks: Tasks = None,
+    values: Annotated[str | None, typer.Option(help="Values of λ, of M, or of K in the complexity table.")] = None,
+    image_size: ImageSize = None,
+    data_dir: DataDir = None,
+    train_per_class: TrainPerClass = None,
+    test_per_class: TestPerClass = None,
+    skip_bad: SkipBad = False,
+    out: Out = Path("runs"),
+    file_name: Name = None,
+    run: Run = True,
+    cache: Cache = True,
+    settings: Set = [],  # noqa: B006
+    as_json: Json = False,
+) -> None:
+    """A table of the paper with its figures beside ours, as Markdown, CSV and PNG; runs what is missing.
+
+    comparison is Table 1, ablation Table 2, complexity Table 3, lambda Table 4, projection Table 5.
+
+    Examples:
+
+        foro experiment table comparison --dataset cifar100,cub200 --data-dir data
+
+        foro experiment table projection --methods kem,kem-paper --values 1000,8000 --seeds 0
+
+        foro experiment table lambda --dataset cifar100 --no-run --json
+    """
+    from foro.experiments.session import open_runner
+
+    runner = open_runner(
+        backbone=backbone,
+        image_size=image_size,
+        data_dir=data_dir,
+        train_per_class=train_per_class,
+        test_per_class=test_per_class,
+        skip_bad=skip_bad,
+        out=out,
+        cache=cache,
+        settings=settings,
+    )
+    _study(runner, "table", name, dataset, tasks, methods, values, seeds, file_name, run, as_json)
+
+
+@app.command("figure")
+def figure(
+    name: Annotated[Literal["population", "prompts", "tasks"], typer.Argument()],
+    backbone: Backbone = "nano",
+    methods: Methods = None,
+    seeds: Seeds = "0,1,2",
+    dataset: Datasets = None,
+    tasks: Tasks = None,
+    values: Annotated[str | None, typer.Option(help="Values of K, or of the number of prompt tokens.")] = None,
+    image_size: ImageSize = None,
+    data_dir: DataDir = None,
+    train_per_class: TrainPerClass = None,
+    test_per_class: TestPerClass = None,
+    skip_bad: SkipBad = False,
+    out: Out = Path("runs"),
+    file_name: Name = None,
+    run: Run = True,
+    cache: Cache = True,
+    settings: Set = [],  # noqa: B006
+    as_json: Json = False,
+) -> None:
+    """A figure of the paper: ours as curves, with what the paper states; runs what is missing.
+
+    population is Figure 3(a), prompts Figure 3(b), tasks Figure 4.
+
+    Examples:
+
+        foro experiment figure tasks --data-dir data
+
+        foro experiment figure population --values 2,6,28 --methods foro --seeds 0
+
+        foro experiment figure prompts --train-per-class 50 --test-per-class 20 --json
+    """
+    from foro.experiments.session import open_runner
+
+    runner = open_runner(
+        backbone=backbone,
+        image_size=image_size,
+        data_dir=data_dir,
+        train_per_class=train_per_class,
+        test_per_class=test_per_class,
+        skip_bad=skip_bad,
+        out=out,
+        cache=cache,
+        settings=settings,
+    )
+    _study(runner, "figure", name, dataset, tasks, methods, values, seeds, file_name, run, as_json)
+
+
+@app.command("report")
+def report(
+    out: Out = Path("runs"),
+    report: Annotated[Path | None, typer.Option(help="Where to write it; default: report.html there.")] = None,
+    as_json: Json = False,
+) -> None:
+    """One HTML page of all results in a folder: tables, curves, heat maps, and the command that repeats each run.
+
+    Examples:
+
+        foro experiment report
+
+        foro experiment report --out runs --report talk.html
+    """
+    from foro.experiments.report import write_report
+
+    path = report or out / "report.html"
+    runs = write_report(out, path)
+    typer.echo(json.dumps({"report": str(path), "runs": runs}) if as_json else f"{path}: {runs} runs")
+
+
+@app.command("list")
+def list_all(as_json: Json = False) -> None:
+    """Every method and data set that experiments know.
+
+    Examples:
+
+        foro experiment list
+
+        foro experiment list --json
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from foro.data.registry import list_datasets
+    from foro.experiments.method import list_methods
+
+    methods = {method.name: method.summary for method in list_methods()}
+    datasets = {entry.name: entry.summary for entry in list_datasets()}
+    if as_json:
+        typer.echo(json.dumps({"methods": methods, "datasets": datasets}, ensure_ascii=False))
+        return
+    for title, entries in (("methods", methods), ("data sets", datasets)):
+        shown = Table("name", "what it is", title=title, title_justify="left", expand=True)
+        for name, summary in entries.items():
+            shown.add_row(name, summary)
+        Console().print(shown)
+
+
+def _study(
+    runner: Runner,
+    kind: Kind,
+    name: str,
+    dataset: str | None,
+    tasks: str | None,
+    methods: str | None,
+    values: str | None,
+    seeds: str,
+    file_name: str | None,
+    run: bool,
+    as_json: bool,
+) -> None:
+    from foro.experiments.markdown import to_entries, to_markdown
+    from foro.experiments.session import make_study
+
+    made, paths = make_study(
+        runner,
+        kind=kind,
+        name=name,
+        datasets=dataset,
+        tasks=tasks,
+        methods=methods,
+        values=values,
+        seeds=seeds,
+        file_name=file_name,
+        run=run,
+    )
+    if as_json:
+        typer.echo(json.dumps({"files": [str(path) for path in paths], "cells": to_entries(made)}, ensure_ascii=False))
+        return
+    typer.echo(to_markdown(made))
+    typer.echo(", ".join(str(path) for path in paths))
+
+
+def _results(groups: list[Group]) -> RenderableType:
+    """A row for each method on each stream."""
+    from rich.table import Table
+
+    from foro.experiments.summary import titles
+
+    table = Table("data", "T", "method", title="mean ± standard deviation over seeds, in %", title_justify="left")
+    for title in ("A_T", "F", "incremental", "last", "seeds"):
+        table.add_column(title, justify="right")
+    names = ("average_accuracy", "average_forgetting", "average_incremental_accuracy", "last_accuracy")
+    each, shared = titles(groups)
+    for title, group in zip(each, groups, strict=True):
+        cells = [group.percent(name).text() for name in names]
+        table.add_row(group.first["data"]["title"], group.tasks, title, *cells, str(len(group.records)))
+    described = dict.fromkeys(group.first["data"]["description"] for group in groups)
+    backbone = groups[0].first["backbone"]
+    where = f"{backbone['name']} at {backbone['image_size']} px"
+    table.caption = "\n".join([*described, where, *([f"all with {shared}"] if shared else [])])
+    return table

@@ -1,0 +1,88 @@
+"""What the commands of ``foro experiment`` do, from what is written on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+from foro.errors import InputError
+from foro.experiments import options
+from foro.experiments.answering import answered, write_table
+from foro.experiments.bench import Bench, DataOptions
+from foro.experiments.features import FeatureCache
+from foro.experiments.grid import run_all
+from foro.experiments.method import find_method
+from foro.experiments.runner import Runner
+from foro.experiments.spec import RunSpec
+from foro.experiments.study import Choice, Kind, find_study
+from foro.experiments.summary import Group, grouped
+from foro.experiments.table import Table
+
+
+def open_runner(
+    *,
+    backbone: str,
+    image_size: int | None,
+    data_dir: str | None,
+    train_per_class: int | None,
+    test_per_class: int | None,
+    skip_bad: bool,
+    out: Path,
+    cache: bool,
+    settings: Sequence[str],
+) -> Runner:
+    """A runner for the options that all commands have."""
+    data = DataOptions(data_dir, train_per_class, test_per_class, skip_bad)
+    features = FeatureCache() if cache else None
+    return Runner(Bench(backbone, image_size, data), out, features, options.overrides(settings))
+
+
+def run_product(runner: Runner, *, datasets: str, tasks: str, methods: str, seeds: str, blur: float) -> list[Group]:
+    """Every method on every data set, number of tasks and seed; the results of the same method together."""
+    lists = (
+        _some(options.words(datasets), "data set"),
+        _some(options.task_lists(tasks), "number of tasks"),
+        _some(options.words(methods), "method"),
+        _some(options.integers(seeds, "seeds"), "seed"),
+    )
+    specs = [
+        RunSpec(dataset, length, method, seed, runner.common, blur) for dataset, length, method, seed in product(*lists)
+    ]
+    for name in lists[2]:
+        find_method(name).resolve(runner.common)  # a mistake in a setting is found before any data are read
+    return grouped(run_all(runner, specs))
+
+
+def make_study(
+    runner: Runner,
+    *,
+    kind: Kind,
+    name: str,
+    datasets: str | None,
+    tasks: str | None,
+    methods: str | None,
+    values: str | None,
+    seeds: str,
+    file_name: str | None,
+    run: bool,
+) -> tuple[Table, list[Path]]:
+    """A table or figure of the paper, and the files it was written to, in ``tables`` beside the results."""
+    study = find_study(name, kind)
+    chosen = options.words(methods) if methods else None
+    for method in chosen or ():
+        find_method(method)
+    choice = Choice(
+        options.words(datasets) if datasets else None,
+        options.task_lists(tasks) if tasks else None,
+        chosen,
+        options.numbers(values, "values") if values else None,
+    )
+    table = answered(study, choice, runner, _some(options.integers(seeds, "seeds"), "seed"), run)
+    return table, write_table(table, kind, runner.folder / "tables", file_name)
+
+
+def _some(values: tuple[options.T, ...], what: str) -> tuple[options.T, ...]:
+    if not values:
+        raise InputError(f"at least one {what} is needed")
+    return values

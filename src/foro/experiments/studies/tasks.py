@@ -1,0 +1,39 @@
+"""Figure 4: long streams."""
+
+from __future__ import annotations
+
+from foro.experiments import paper
+from foro.experiments.spec import tasks_text
+from foro.experiments.study import Answers, Ask, Choice, accuracy_and_forgetting, study
+from foro.experiments.table import Column, Row, Section, Table
+
+ROWS = ("LayUP", "ADAM", "KEM", "FoRo")
+
+
+@study("tasks", "figure")
+def tasks(choice: Choice, answers: Answers) -> Table:
+    """The number T of tasks that the same classes are cut into."""
+    dataset = (choice.datasets or ("cifar100",))[0]
+    rows = []
+    for length in choice.tasks or paper.LONG:
+        for row in ROWS:
+            for method in choice.methods_of(row):
+                records = answers(Ask(dataset, length, method)) if method else ()
+                known = paper.COMPARISON.get((row, "cifar100", length)) if isinstance(length, int) else None
+                cells = accuracy_and_forgetting(records, known or (None, None), dataset == "cifar100")
+                x = length if isinstance(length, int) else len(length)
+                rows.append(Row(f"T = {tasks_text(length)}, {row}", method, cells, float(x), row))
+    columns = (Column("A"), Column("F", less_is_better=True))
+    notes = (
+        f"Ours: {paper.TITLES.get(dataset, dataset)}; the paper's: CIFAR-100",
+        "The paper's text states no figure for T = 50; T = 5 and 25 are in its Table 1",
+    )
+    return Table(
+        "tasks",
+        "Figure 4",
+        "long streams of tasks",
+        "tasks",
+        (Section("", columns, tuple(rows)),),
+        notes,
+        axis="T, number of tasks",
+    )

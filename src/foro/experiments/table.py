@@ -1,0 +1,132 @@
+"""A table of the paper beside ours: sections of rows, each cell with the paper's value and what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from string import ascii_lowercase
+
+from foro.experiments.record import Record
+from foro.experiments.value import Value
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measured quantity: its symbol, digits after the point, and whether less is better (None: neither)."""
+
+    title: str
+    digits: int = 1
+    less_is_better: bool | None = False
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The paper's value and ours, either of which may be missing; ``sources`` are the runs that ours is made of.
+
+    Values of different streams are not ``comparable``: they stand beside each other, but their difference says nothing.
+    """
+
+    paper: Value | None
+    ours: Value | None
+    sources: tuple[Record, ...] = ()
+    comparable: bool = True
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the paper's."""
+        if self.paper is None or self.ours is None or not self.comparable:
+            return None
+        return self.ours.mean - self.paper.mean
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the paper and the method of ours that stands beside it, if there is one.
+
+    In a figure it is the point at ``x`` of the paper's method ``series``.
+    """
+
+    label: str
+    method: str | None
+    cells: tuple[Cell, ...]
+    x: float | None = None
+    series: str = "FoRo"
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows under the same columns."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or figure: what is in it, and everything a reader must know about it."""
+
+    name: str
+    number: str  # in the paper: Table 1, Figure 3(a)
+    title: str
+    row_title: str
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...] = ()
+    axis: str | None = None  # what a figure's x is
+    log_axis: bool = False
+
+    def cells(self) -> Iterator[Cell]:
+        """Every cell."""
+        for section in self.sections:
+            for row in section.rows:
+                yield from row.cells
+
+    @property
+    def sources(self) -> list[Record]:
+        """The runs it was made of, each once."""
+        records = {record.path: record for cell in self.cells() for record in cell.sources}
+        return [records[path] for path in sorted(records)]
+
+
+@dataclass
+class Footnotes:
+    """Letters for the conditions that cells were measured under, in the order in which they come up."""
+
+    letters: dict[str, str] = field(default_factory=dict)
+
+    def mark(self, cell: Cell) -> str:
+        """The letters of a cell's conditions, such as ``a`` or ``a,b``."""
+        marks = []
+        for text in conditions(cell.sources):
+            if text not in self.letters:
+                self.letters[text] = _letter(len(self.letters))
+            marks.append(self.letters[text])
+        return ",".join(marks)
+
+
+def conditions(records: Sequence[Record]) -> list[str]:
+    """What the runs were run on, one sentence for each backbone, data set and set of overridden settings."""
+    from foro.experiments.paper import BACKBONES
+
+    seeds: dict[str, list[int]] = {}
+    for record in records:
+        backbone, data = record.content["backbone"], record.content["data"]
+        text = f"{backbone['name']} at {backbone['image_size']} px"
+        if backbone["name"] not in BACKBONES or backbone["image_size"] != 224:
+            text += " instead of the paper's ViT-B/16 at 224 px"
+        text += f"; {'' if data['complete'] else 'a subset: '}{data['description']}"
+        blur = record.content["stream"]["blur"]
+        text += f"; {100 * blur:g} % of each class in other tasks" if blur else ""
+        text += f"; {data['skipped_images']} images that cannot be decoded left out" if data["skipped_images"] else ""
+        seeds.setdefault(text, []).append(record.content["seed"])
+    return [f"{text}; {_seeds_text(sorted(set(each)))}" for text, each in seeds.items()]
+
+
+def _seeds_text(seeds: list[int]) -> str:
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+
+
+def _letter(number: int) -> str:
+    """a to z, then aa, ab and so on."""
+    letter = ascii_lowercase[number % 26]
+    return letter if number < 26 else _letter(number // 26 - 1) + letter

@@ -1,0 +1,172 @@
+"""Tables and figures: what they ask for, what they show, and that nothing is filled in that was not run."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from foro.errors import InputError
+from foro.experiments import paper
+from foro.experiments.answering import answered, from_records, write_table
+from foro.experiments.bench import Bench
+from foro.experiments.markdown import to_csv, to_entries, to_markdown
+from foro.experiments.record import Record
+from foro.experiments.runner import Runner
+from foro.experiments.study import Ask, Choice, find_study, list_studies
+from foro.experiments.table import Footnotes, Row, Table
+from foro.experiments.value import Value
+from tests.experiments.conftest import SMALL
+from tests.experiments.results import made_up
+
+
+def nothing(_ask: Ask) -> Sequence[Record]:
+    return ()
+
+
+def run_with(*seeds: int, accuracy: float = 0.8) -> Callable[[Ask], Sequence[Record]]:
+    """Answers everything with runs of these seeds, a tenth apart."""
+    return lambda ask: [made_up(ask, seed, accuracy + seed / 100) for seed in seeds]
+
+
+def row(table: Table, label: str, method: str | None, section: int = 0) -> Row:
+    (found,) = (each for each in table.sections[section].rows if (each.label, each.method) == (label, method))
+    return found
+
+
+@pytest.mark.parametrize("study", list_studies(), ids=lambda study: study.name)
+def test_without_a_run_there_are_the_papers_figures_and_no_others(study) -> None:  # type: ignore[no-untyped-def]
+    table = study.build(Choice(), nothing)
+    assert any(cell.paper for cell in table.cells())
+    assert not any(cell.ours or cell.difference or cell.sources for cell in table.cells())
+    assert "<sup>" not in to_markdown(table)
+    assert study.asks(Choice())
+    assert {ask.method for ask in study.asks(Choice(methods=("foro",)))} == {"foro"}
+
+
+def test_each_study_asks_for_what_the_paper_has() -> None:
+    def asked(name: str, choice: Choice) -> list[tuple[object, ...]]:
+        (study,) = (study for study in list_studies() if study.name == name)
+        return [(ask.dataset, ask.tasks, ask.method, *ask.settings.items()) for ask in study.asks(choice)]
+
+    kem = Choice(methods=("kem",))
+    streams = [(dataset, tasks) for dataset in ("cifar100", "imagenet_r", "cub200") for tasks in (5, 25)]
+    assert set(asked("comparison", kem)) == {(*stream, "kem") for stream in streams}
+    assert set(asked("ablation", kem)) == {(*stream, "kem") for stream in streams}
+    assert asked("tasks", kem) == [("cifar100", tasks, "kem") for tasks in (5, 25, 50)]
+    foro = Choice(methods=("foro",), values=(2.0, 8.0))
+    assert asked("complexity", foro) == [("cifar100", 25, "foro", ("population", size)) for size in (2, 8)]
+    assert asked("population", foro) == [("cifar100", 25, "foro", ("population", size)) for size in (2, 8)]
+    assert asked("prompts", foro) == [("cifar100", 25, "foro", ("prompt_tokens", size)) for size in (2, 8)]
+    assert asked("projection", foro) == [("cifar100", 5, "foro", ("projection_dim", size)) for size in (2, 8)]
+    weights = asked("lambda", Choice(methods=("foro",)))
+    assert weights == [("imagenet_r", 5, "foro", ("discrepancy_weight", w)) for w in (0.1, 0.3, 0.5, 0.7, 0.9)]
+
+
+def test_ours_stands_beside_the_papers_with_the_difference_and_the_conditions() -> None:
+    table = find_study("comparison", "table").build(Choice(datasets=("cifar100",), tasks=(5,)), run_with(0, 1))
+    cell = row(table, "FoRo", "foro").cells[0]
+    assert cell.paper == Value(88.3, 1.18, 3)
+    assert cell.ours is not None
+    assert cell.ours.mean == pytest.approx(80.5)
+    assert cell.ours.deviation == pytest.approx(0.7071, abs=1e-4)
+    assert cell.difference == pytest.approx(-7.8)
+    text = to_markdown(table)
+    assert "| FoRo | `foro` | 88.3 ± 1.18 | 80.5 ± 0.71 <sup>a</sup> | −7.8 |" in text
+    assert "| LwF | – | 83.3 ± 1.46 | – | – | 9.1 ± 0.72 | – | – |" in text
+    assert "<sup>a</sup> nano at 64 px instead of the paper's ViT-B/16 at 224 px; a subset: cifar100: 50 of" in text
+    assert "seeds 0, 1." in text
+    assert "doi:10.1145/3746027.3755302" in text
+
+
+def test_runs_under_other_conditions_have_another_mark() -> None:
+    notes = Footnotes()
+    table = find_study("tasks", "figure").build(Choice(methods=("kem",)), run_with(0))
+    marks = {notes.mark(cell) for cell in table.cells()}
+    assert marks == {"", "a"}
+    other = find_study("tasks", "figure").build(Choice(datasets=("cub200",), methods=("kem",)), run_with(0, 1))
+    assert {notes.mark(cell) for cell in other.cells()} == {"", "b"}
+    assert not any(cell.difference for cell in other.cells())  # the paper's is of other data
+
+
+def test_an_average_needs_every_stream_and_takes_the_seeds_that_all_have() -> None:
+    study = find_study("comparison", "table")
+
+    def some(ask: Ask) -> Sequence[Record]:
+        return run_with(0, 1)(ask) if ask.method == "kem" and ask.dataset != "cub200" else run_with(0)(ask)
+
+    whole = study.build(Choice(), some)
+    kem = row(whole, "KEM", "kem", section=3).cells[0]
+    assert kem.ours == Value(pytest.approx(80.0), None, 1)  # type: ignore[arg-type]
+    assert kem.paper == Value(81.4)
+    none = study.build(Choice(), lambda ask: () if ask.dataset == "cub200" else run_with(0)(ask))
+    assert row(none, "KEM", "kem", section=3).cells[0].ours is None
+    part = study.build(Choice(datasets=("cifar100",)), some)
+    assert len(part.sections) == 1
+    assert "Only what was asked for" in part.notes[0]
+
+
+def test_the_ablation_says_what_it_is_an_average_of() -> None:
+    table = find_study("ablation", "table").build(Choice(datasets=("cifar100",)), run_with(0))
+    assert "Ours are averages of CIFAR-100, T = 5 and 25" in table.notes[0]
+    cell = row(table, "Entropy + KEM", "entropy-kem").cells[0]
+    assert (cell.paper, cell.difference) == (Value(83.7), None)
+
+
+def test_seconds_that_the_cache_cut_short_are_not_shown() -> None:
+    study = find_study("complexity", "table")
+    timed = row(study.build(Choice(), run_with(0)), "KEM", "kem")
+    assert [cell.ours and cell.ours.mean for cell in timed.cells] == [2.0, 0.0, pytest.approx(80.0), 0.0, 50.0, 100.0]
+    cached = row(study.build(Choice(), lambda ask: [made_up(ask, 0, cached=5)]), "KEM", "kem")
+    assert cached.cells[4].ours is None
+    assert cached.cells[2].ours is not None
+
+
+def test_csv_has_one_line_for_each_cell() -> None:
+    table = find_study("lambda", "table").build(Choice(methods=("foro",)), run_with(0))
+    lines = list(csv.DictReader(io.StringIO(to_csv(table))))
+    assert len(lines) == 10
+    assert lines[0]["paper"] == "77.8"
+    assert float(lines[0]["ours"]) == pytest.approx(80.0)
+    assert lines[0]["paper_deviation"] == ""
+    assert len(to_entries(table)) == 10
+
+
+@pytest.mark.parametrize("study", list_studies(), ids=lambda study: study.name)
+def test_every_study_is_written_as_markdown_csv_and_png(study, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    choice = Choice(datasets=("cifar100",), methods=("foro", "kem"))
+    paths = write_table(study.build(choice, run_with(0, 1)), study.kind, tmp_path, "name")
+    assert [path.name for path in paths] == ["name.md", "name.csv", "name.png"]
+    assert paths[2].read_bytes().startswith(b"\x89PNG")
+
+
+def test_runs_what_is_missing_or_takes_what_is_there(bench: Bench, tmp_path: Path) -> None:
+    runner = Runner(bench, tmp_path, common=SMALL)
+    study = find_study("tasks", "figure")
+    choice = Choice(datasets=("digits",), tasks=(2, 5), methods=("kem", "fitness"))
+    assert not answered(study, choice, runner, (0,), run=False).sources
+    table = answered(study, choice, runner, (0,))
+    assert len(table.sources) == 2
+    assert row(table, "T = 5, KEM", "kem").cells[0].ours is not None
+    # A setting that defines a method is not overridden by what is common to all.
+    ablation = answered(find_study("ablation", "table"), Choice(("digits",), (2,), ("fitness",)), runner, (0,))
+    assert ablation.sources[0].content["settings"]["projection_dim"] is None
+
+
+def test_tables_from_records_are_those_that_say_something(tmp_path: Path) -> None:
+    foro = [Ask("cifar100", 25, "foro", {"population": size}) for size in (2, 4, 6)]
+    records = [made_up(ask, seed) for ask in [*foro, Ask("cifar100", 25, "kem")] for seed in (0, 1)]
+    found = {study.name: from_records(study, records, {}) for study in list_studies()}
+    assert [name for name, tables in found.items() if tables] == ["comparison", "complexity", "population"]
+    assert len(found["population"][0].sources) == 6
+    elsewhere = [made_up(Ask("cub200", 5, "foro", {"discrepancy_weight": w}), 0) for w in paper.LAMBDA]
+    (table,) = from_records(find_study("lambda", "table"), elsewhere, {})
+    assert len(table.sources) == 5
+
+
+def test_an_unknown_study_is_an_error_that_names_the_others() -> None:
+    with pytest.raises(InputError, match="there is no figure 'lambda'; choose among population, prompts, tasks"):
+        find_study("lambda", "figure")
