@@ -38,9 +38,13 @@ def test_presets_are_the_papers_values_and_can_be_overridden() -> None:
         ({"gamma": 1}, "unknown setting 'gamma'"),
         ({"policy": "thaw"}, "policy must be one of none, freeze, evolve"),
         ({"fitness": "x"}, "fitness must be one of"),
-        ({"population": 1}, "population must be at least 2"),
+        ({"population": 1}, "population must be a whole number of at least 2"),
+        ({"generations": "3"}, "generations must be a whole number"),
+        ({"prompt_tokens": 1.5}, "prompt_tokens must be a whole number"),
         ({"history_rate": 2.0}, "between 0 and 1"),
-        ({"initial_step": 0.0}, "must be positive"),
+        ({"initial_step": float("nan")}, "initial_step must be a number between"),
+        ({"seed": None}, "a seed must be a whole number"),
+        ({"regularisation": None}, "positive number"),
         ({"online": True}, "online needs policy evolve"),
         ({"regularisation": -1.0}, "positive number"),
         ({"readout_layers": 9}, "readout_layers is at most 3"),
@@ -123,6 +127,51 @@ def test_long_tasks_are_absorbed_in_parts(tiny_backbone: Backbone, monkeypatch: 
     assert np.allclose(parts.scores(images), whole.scores(images), rtol=1e-7, atol=1e-9)
 
 
+def test_a_long_task_that_fails_in_a_later_part_changes_nothing(
+    tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images, labels = textures(50)
+    monkeypatch.setattr(foro.learner, "PART", 64)
+    learner = Learner(tiny_backbone, **QUICK, policy="none")
+    forward, calls = type(tiny_backbone).forward, []
+
+    def failing(self: Backbone, *arguments: object) -> object:
+        calls.append(arguments)
+        return forward(self, *arguments) * np.float32(np.nan if len(calls) > 2 else 1)
+
+    monkeypatch.setattr(type(tiny_backbone), "forward", failing)
+    with pytest.raises(InputError, match="NaN"):
+        learner.learn(images, labels)
+    assert learner.encoder.samples == 0
+    assert learner.labels == []
+
+
+def test_a_blank_learner_has_the_prompt_and_can_be_merged(
+    tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foro.prompts.adaptation.improves", lambda *_: True)
+    images, labels = textures(10)
+    one, whole = (Learner(tiny_backbone, **QUICK) for _ in range(2))
+    for each in (one, whole):
+        each.learn(images, labels)
+    other = one.blank()
+    assert other.labels == []
+    assert np.array_equal(other.prompt, one.prompt)
+    for each in (other, whole):
+        each.learn(images, ["again"] * 40)
+    one.merge(other)
+    assert np.allclose(one.scores(images), whole.scores(images), rtol=1e-4, atol=1e-5)
+
+
+def test_a_task_of_one_class_evolves_no_prompt_and_says_so(tiny_backbone: Backbone) -> None:
+    images, _ = textures(2)
+    for settings in ({"policy": "evolve"}, {"preset": "paper"}):
+        learner = Learner(tiny_backbone, **{**QUICK, **settings})
+        with pytest.warns(FoRoWarning, match="the prompt is not evolved"):
+            learner.learn(images, ["a"] * 8)
+        assert learner.prompt is None
+
+
 def test_images_of_every_kind_are_the_same(tiny_backbone: Backbone, tmp_path: Path) -> None:
     from PIL import Image
 
@@ -162,11 +211,20 @@ def test_bad_calls_are_one_sentence(tiny_backbone: Backbone) -> None:
         (([], []), "no image to learn from"),
         ((images, [None] * 8), "string or an integer"),
         (([*images[:7], np.zeros((2, 2, 7), np.uint8)], labels), "shape"),
+        (([*images[:7], None], labels), "an image must be a path, a PIL image or an array, not NoneType"),
+        ((images, "abcdefgh"), "labels must be a list"),
+        ((images, 3), "labels must be a list"),
+        ((images, ["caf\udce9"] * 8), "not valid Unicode"),
+        (("one.png", ["a"]), "a single one a list of one"),
+        ((images[0], ["a"]), "give a single image as a list of one"),
     ]:
         with pytest.raises(InputError, match=said):
             learner.learn(*wrong)
     with pytest.raises(InputError, match="nothing has been learned"):
         learner.predict(images)
+    learner.learn(images, labels)
+    with pytest.raises(InputError, match="k must be at least 1"):
+        learner.top(images, 0)
 
 
 def test_unlearning_is_exact_and_forgetting_is_final(tiny_backbone: Backbone) -> None:
@@ -244,6 +302,13 @@ def test_incomplete_and_truncated_model_files_are_refused(tiny_backbone: Backbon
         write_model(tmp_path / "fewer", {key: value for key, value in arrays.items() if key != name}, metadata)
         with pytest.raises(ModelFileError, match="lacks a part of its model"):
             Learner.load(tmp_path / "fewer", tiny_backbone)
+    for name, value in [("labels", ["a"]), ("features", 7)]:
+        write_model(tmp_path / "changed", arrays, {**metadata, "encoder": {**metadata["encoder"], name: value}})
+        with pytest.raises(ModelFileError, match="is not a model of one piece"):
+            Learner.load(tmp_path / "changed", tiny_backbone)
+    write_model(tmp_path / "changed", arrays, {**metadata, "config": {**metadata["config"], "policy": "thaw"}})
+    with pytest.raises(ModelFileError, match="policy must be one of"):
+        Learner.load(tmp_path / "changed", tiny_backbone)
     for name in ("backbone", "config", "encoder"):
         write_model(tmp_path / "fewer", arrays, {key: value for key, value in metadata.items() if key != name})
         with pytest.raises(ModelFileError, match="lacks a part of its model"):

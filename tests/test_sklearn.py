@@ -24,6 +24,19 @@ def test_parts_equal_the_whole_and_new_classes_may_come_late() -> None:
     assert parts.predict(X).tolist() == whole.predict(X).tolist()
 
 
+def test_a_class_that_was_only_announced_is_never_predicted() -> None:
+    model = ForwardOnlyClassifier(16).partial_fit([[1, 1], [1, 2], [2, 1], [2, 2]], [0, 0, 1, 1], classes=[0, 1, 2])
+    assert 2 not in model.predict([[-1, -1], [5, -5]])
+
+
+def test_whole_numbers_are_the_same_as_floats_and_strings_are_not() -> None:
+    model = ForwardOnlyClassifier(16).partial_fit(np.eye(2), [0, 1])
+    model.partial_fit(np.eye(2), [0.0, 1.0])
+    assert model.predict(np.eye(2)).tolist() == [0, 1]
+    with pytest.raises(ValueError, match="all numbers or all strings"):
+        model.partial_fit(np.eye(2), ["a", "b"])
+
+
 @pytest.mark.parametrize("classes", [None, [0, 1, 2]])
 def test_classes_can_be_announced(classes: list[int] | None) -> None:
     model = ForwardOnlyClassifier(16).partial_fit(np.eye(2), [0, 1], classes=classes)

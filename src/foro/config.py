@@ -55,12 +55,13 @@ class LearnerConfig:
                 allowed = ", ".join(get_args(choices))
                 raise InputError(f"{name} must be one of {allowed}, not {getattr(self, name)!r}")
         for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise InputError(f"{name} must be at least {least}, not {getattr(self, name)}")
-        if not 0 <= self.history_rate <= 1:
-            raise InputError(f"history_rate must lie between 0 and 1, not {self.history_rate}")
-        if self.initial_step <= 0 or self.discrepancy_weight < 0:
-            raise InputError("initial_step must be positive, and discrepancy_weight not negative")
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        for name, (low, high) in _RANGES.items():
+            value = getattr(self, name)
+            if not isinstance(value, (int, float)) or not low <= value <= high:
+                raise InputError(f"{name} must be a number between {low:g} and {high:g}, not {value!r}")
         if self.online and self.policy != "evolve":
             raise InputError("online needs policy evolve")
         check_regularisation(self.regularisation)
@@ -86,9 +87,19 @@ _LEAST = {
     "population": 2,
     "generations": 1,
     "patience": 1,
-    "search_images": 2,
+    "search_images": 16,
     "readout_layers": 1,
 }
+
+_RANGES = {"history_rate": (0.0, 1.0), "initial_step": (1e-6, 1e6), "discrepancy_weight": (0.0, 1e6)}
+
+
+def check_seed(seed: int) -> int:
+    """A seed that NumPy takes."""
+    if not isinstance(seed, int) or seed < 0:
+        raise InputError(f"a seed must be a whole number that is not negative, not {seed!r}")
+    return seed
+
 
 PRESETS = {
     "default": LearnerConfig(),

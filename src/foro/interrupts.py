@@ -20,6 +20,6 @@ def uninterrupted() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
         if held and callable(before):
             before(signal.SIGINT, held[0])

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.backbones import Backbone, load_backbone
-from foro.config import LearnerConfig
-from foro.data.images import Images
+from foro.config import LearnerConfig, check_seed
+from foro.data.images import Images, check_images
 from foro.errors import BackboneError, FoRoWarning, InputError, ModelFileError
 from foro.extraction import Extractor
 from foro.interrupts import uninterrupted
 from foro.knowledge import KnowledgeEncoder, Label
-from foro.knowledge.encoder import check_label
+from foro.knowledge.encoder import check_features, check_labels
 from foro.knowledge.readout import readout
 from foro.progress import progress_bar
 from foro.prompts.adaptation import Adaptation, Adapter
@@ -77,7 +77,7 @@ class Learner:
         **overrides: Any,
     ) -> None:
         self.config = LearnerConfig.from_preset(preset, **overrides)
-        self.seed = seed
+        self.seed = check_seed(seed)
         self._source, self.backbone = _resolve(backbone, image_size)
         if self.config.readout_layers > self.backbone.depth:
             raise InputError(f"readout_layers is at most {self.backbone.depth} with {self.backbone.name}")
@@ -103,7 +103,7 @@ class Learner:
     def learn(self, images: Images, labels: Sequence[Label]) -> LearnReport:
         """Learns a task, or any part of one. Interrupted or failed, it leaves the learner as it was before."""
         start = time.perf_counter()
-        names = [check_label(label) for label in labels]
+        images, names = check_images(images), check_labels(labels)
         if len(names) != len(images):
             raise InputError(f"{len(images)} images came with {len(names)} labels")
         if not names:
@@ -137,7 +137,10 @@ class Learner:
         self.encoder.remove(self.features(images), labels)
 
     def forget(self, label: Label) -> None:
-        """Never predicts the label again."""
+        """Never predicts the label again.
+
+        What its images say about other labels stays; to take that back, ``unlearn`` them first.
+        """
         self.encoder.drop(label)
 
     def merge(self, other: Learner) -> None:
@@ -159,6 +162,13 @@ class Learner:
             self.encoder.merge(other.encoder)
             self._adaptation = replace(mine if mine.settled else theirs, tasks=mine.tasks + theirs.tasks)
 
+    def blank(self) -> Learner:
+        """A learner with the same backbone, settings and prompt that has learned nothing: the two can be merged."""
+        twin = Learner.__new__(Learner)
+        twin.config, twin.seed, twin._source, twin.backbone = self.config, self.seed, self._source, self.backbone
+        twin.encoder, twin._adaptation = self.encoder.blank(), self._adaptation
+        return twin
+
     def features(self, images: Images) -> Float32:
         """Feature vectors (n, d) of images, as the classifier's projection sees them."""
         parts = list(self._extract(images, "features"))
@@ -177,6 +187,8 @@ class Learner:
 
     def top(self, images: Images, k: int = 5) -> list[list[tuple[Label, float]]]:
         """The k best labels of each image with their scores, best first."""
+        if k < 1:
+            raise InputError(f"the best {k} labels cannot be told: k must be at least 1")
         labels = self.labels
         scores = self.scores(images)
         best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
@@ -236,6 +248,8 @@ class Learner:
             image_size = taught["image_size"]
         except (KeyError, TypeError, AttributeError) as error:
             raise ModelFileError(f"{path} lacks a part of its model ({error})") from None
+        except ValueError as error:
+            raise ModelFileError(f"{path} is not a model of one piece: {error}") from None
         try:
             learner._source, learner.backbone = _resolve(source if backbone is None else backbone, image_size)
         except BackboneError as error:
@@ -247,8 +261,6 @@ class Learner:
                 f"{path} was taught with {taught['name']} (weights {fingerprint[:12]}…), "
                 f"not with {learner.backbone.name} (weights {learner.backbone.fingerprint[:12]}…)"
             )
-        if learner.backbone.image_size != image_size:
-            raise ModelFileError(f"{path} was taught at {image_size} pixels, not at {learner.backbone.image_size}")
         return learner
 
     def _extractor(self) -> Extractor:
@@ -257,6 +269,7 @@ class Learner:
 
     def _extract(self, images: Images, doing: str) -> Iterator[Float32]:
         """Feature vectors of images with the present prompt, in batches."""
+        images = check_images(images)
         return self._features(self._extractor().layers(images, self.prompt), len(images), doing)
 
     def _features(self, batches: Iterable[Float32], total: int, doing: str) -> Iterator[Float32]:
@@ -279,6 +292,7 @@ class Learner:
                 earlier = earlier or self.encoder.blank()
                 earlier.absorb(np.concatenate(held), names[start : start + waiting])
                 start, waiting, held = start + waiting, 0, []
+            check_features(features, self.encoder.features)
             held.append(features)
             waiting += len(features)
 

@@ -55,17 +55,25 @@ class ForwardOnlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 self.n_features_in_, self.projection_dim, self.regularisation, self.activation, self.random_state
             )
             self.classes_ = unique_labels(y) if classes is None else np.unique(np.asarray(classes))
-        self.classes_ = np.union1d(self.classes_, unique_labels(y))
-        self.encoder_.absorb(X, [_plain(label) for label in y])
+            self.codes_: dict[Any, int] = {}
+        announced = [self.classes_, unique_labels(y)] + ([] if classes is None else [np.asarray(classes)])
+        if len({np.asarray(each).dtype.kind in "OSU" for each in announced}) > 1:
+            raise ValueError("labels are all numbers or all strings, from the first call to the last")
+        codes = dict(self.codes_)
+        for label in y.tolist():
+            codes.setdefault(label, len(codes))
+        self.encoder_.absorb(X, [codes[label] for label in y.tolist()])
+        self.codes_, self.classes_ = codes, np.unique(np.concatenate(announced))
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores (n, c) in the order of ``classes_``; for two classes, (n,): that of the second less the first."""
         check_is_fitted(self, "encoder_")
         X = validate_data(self, X, reset=False)
-        scores = np.zeros((len(X), len(self.classes_)))
-        known = {label: number for number, label in enumerate(map(_plain, self.classes_))}
-        scores[:, [known[label] for label in self.encoder_.labels]] = self.encoder_.scores(X)
+        by_code = self.encoder_.scores(X)
+        columns = [self.codes_.get(label, -1) for label in self.classes_.tolist()]
+        never_seen = by_code.min(axis=1, keepdims=True) - 1.0  # a class that was only announced comes last
+        scores = np.concatenate([by_code, never_seen], axis=1)[:, columns]
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -73,8 +81,3 @@ class ForwardOnlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         scores = self.decision_function(X)
         numbers = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[numbers])
-
-
-def _plain(label: Any) -> str | int:
-    """Labels of any kind that NumPy can sort, as the encoder's strings and integers."""
-    return int(label) if isinstance(label, (int, np.integer)) else str(label)

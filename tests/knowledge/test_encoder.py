@@ -206,6 +206,8 @@ def test_labels_are_strings_or_integers_and_never_confused() -> None:
         ([[1.0, 2.0]], [1.5], "string or an integer"),
         ([[1.0, 2.0]], [True], "string or an integer"),
         ([["x", "y"]], ["a"], "must be numbers"),
+        ([[1e200, 0.0]], ["a"], "larger than 1e"),
+        ([[1.0, 2.0]], "a", "labels must be a list"),
         ([[1.0], [1.0, 2.0]], ["a", "a"], "must be numbers"),
     ],
 )
@@ -237,6 +239,45 @@ def test_what_was_never_learned_cannot_be_removed(tail_limit: int) -> None:
     assert_close(encoder.weights, before)
     encoder.absorb([[0.0, 1.0]], ["a"])
     assert_close(encoder.weights, joint(encoder, np.array([[1, 2], [2, 1], [1, 1], [0, 1.0]]), list("abaa"), 0.1))
+
+
+def test_what_was_never_learned_is_refused_with_automatic_regularisation_too() -> None:
+    generator = np.random.default_rng(0)
+    encoder = KnowledgeEncoder(FEATURES, 32)
+    encoder.absorb(generator.standard_normal((200, FEATURES)), ["a", "b"] * 100)
+    before = encoder.scores(np.eye(FEATURES))
+    with pytest.raises(InputError, match="never learned"):
+        encoder.remove(generator.standard_normal((1, FEATURES)) * 1000, ["a"])
+    assert np.allclose(encoder.scores(np.eye(FEATURES)), before, rtol=1e-6, atol=1e-9)
+
+
+def test_memory_that_runs_out_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = KnowledgeEncoder(FEATURES, 32)
+    encoder.absorb(np.eye(FEATURES)[:2], ["a", "b"])
+
+    def full(_size: int) -> Float64:
+        raise MemoryError
+
+    monkeypatch.setattr(packed, "zeros", full)
+    with pytest.raises(MemoryError):
+        encoder.absorb(np.ones((40, FEATURES)), ["c", "d"] * 20)
+    monkeypatch.undo()
+    assert encoder.labels == ["a", "b"]
+    assert encoder.counts == {"a": 1, "b": 1}
+    assert encoder.predict(np.eye(FEATURES)[:2]) == ["a", "b"]
+
+
+def test_a_loaded_encoder_streams_on_with_the_regularisation_it_was_saved_with() -> None:
+    generator = np.random.default_rng(3)
+    X, labels = generator.standard_normal((900, 8)), generator.integers(0, 5, 900).tolist()
+    encoder = KnowledgeEncoder(8, 1100)
+    encoder.absorb(X[:500], labels[:500])
+    arrays, settings_ = encoder.state()
+    restored = KnowledgeEncoder.from_state({name: array.copy() for name, array in arrays.items()}, settings_)
+    for each in (encoder, restored):
+        each.absorb(X[500:700], labels[500:700])
+    assert restored.regularisation_used == encoder.regularisation_used
+    assert_close(restored.weights, encoder.weights)
 
 
 def test_settings_are_checked() -> None:

@@ -20,7 +20,7 @@ def gcv_by_definition(H: np.ndarray, Y: np.ndarray, gamma: float) -> float:
 
 def statistics_of(H: np.ndarray, numbers: np.ndarray, tail_limit: int) -> Statistics:
     statistics = Statistics(H.shape[1], thin_limit=tail_limit)
-    statistics.grow(int(numbers.max()) + 1)
+    statistics.reserve(int(numbers.max()) + 1, len(H))
     statistics.add(iter([H]), numbers)
     return statistics
 

@@ -81,9 +81,11 @@ def test_search_finds_a_better_prompt_and_stops_when_nothing_gets_better() -> No
     assert found.fitness == pytest.approx(fitness(forward(tokens, found.prompt[None])[0]))
     unseen = np.zeros(30, bool)
     unseen[::4] = True
-    assert improves(fitness, empty, forward(tokens, found.prompt[None])[0], unseen)
-    assert not improves(fitness, empty, forward(tokens, np.full((1, 1, 3), -9.0, np.float32))[0], unseen)
-    assert not improves(fitness, empty, empty, unseen)
+    before, after = (fitness.cross_entropy(each) for each in (empty, forward(tokens, found.prompt[None])[0]))
+    assert improves(before, after, unseen)
+    assert not improves(after, before, unseen)
+    assert not improves(before, before, unseen)
+    assert not improves(before, after, np.zeros(30, bool))
 
     flat = search_prompt(lambda t, c: np.stack([empty] * len(c)), tokens, fitness, evolution, 60, patience=3)
     assert flat.generations == 4

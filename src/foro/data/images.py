@@ -25,12 +25,26 @@ MOST_PIXELS = 178_956_970
 """Pillow's own limit against decompression bombs; at that size an RGB image takes half a gigabyte."""
 
 
+def check_images(images: object) -> Images:
+    """Many images, or an error that says how to give one."""
+    if isinstance(images, (str, os.PathLike, Image.Image)) or not isinstance(images, (Sequence, np.ndarray)):
+        raise InputError(f"images must be a list, a single one a list of one, not {type(images).__name__}")
+    if isinstance(images, np.ndarray) and (images.ndim < 3 or (images.ndim == 3 and images.shape[2] in (3, 4))):
+        raise InputError(
+            f"an array of many images has the shape (n, H, W) or (n, H, W, 3), not {images.shape}: "
+            "give a single image as a list of one"
+        )
+    return images
+
+
 def load_image(source: ImageSource) -> Image.Image:
     """An RGB image, turned upright by its EXIF tag, from a path, a PIL image or an array (H, W[, 1 | 3 | 4])."""
     if isinstance(source, np.ndarray):
         return _from_array(source)
     if isinstance(source, Image.Image):
         return _as_rgb(source)
+    if not isinstance(source, (str, os.PathLike)):
+        raise InputError(f"an image must be a path, a PIL image or an array, not {type(source).__name__}")
     path = Path(source)
     try:
         with Image.open(path) as image:

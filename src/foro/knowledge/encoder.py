@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -20,13 +20,15 @@ Label = str | int
 Regularisation = float | Literal["auto"]
 Arrays = dict[str, NDArray[Any]]
 
+LARGEST_FEATURE = 1e100
 NEVER_LEARNED = "these samples cannot be removed: they were never learned"
 
 
 class KnowledgeEncoder:
     """Ridge classifier over randomly projected features, updated exactly from sufficient statistics.
 
-    After any sequence of calls it is the classifier that would have been fitted on all samples at once.
+    After any sequence of calls it is the ridge classifier of all samples at once for ``regularisation_used``. With
+    ``"auto"`` that γ is chosen anew from everything learned, except that up to 256 streamed samples keep the last one.
 
     Parameters
     ----------
@@ -131,9 +133,8 @@ class KnowledgeEncoder:
         classes = np.array([known[name] for name in names])
         blocks = self._blocks(features)
         with uninterrupted():
-            self._solution = None
-            self._statistics.grow(len(known))
-            self._labels = list(known)
+            self._statistics.reserve(len(known), len(names))
+            self._solution, self._labels = None, list(known)
             self._statistics.add(blocks, classes)
 
     def remove(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
@@ -170,9 +171,8 @@ class KnowledgeEncoder:
             known.setdefault(label, len(known))
         numbers: Classes = np.array([known[label] for label in other._labels], dtype=np.int64)
         with uninterrupted():
-            self._solution = None
-            self._statistics.grow(len(known))
-            self._labels = list(known)
+            self._statistics.reserve(len(known), other.samples)
+            self._solution, self._labels = None, list(known)
             self._statistics.merge(other._statistics, numbers)
 
     def difference(self, other: KnowledgeEncoder) -> str | None:
@@ -254,7 +254,11 @@ class KnowledgeEncoder:
 
     @classmethod
     def from_state(cls, arrays: Arrays, settings: dict[str, Any]) -> KnowledgeEncoder:
-        """The encoder whose ``state`` this is; takes over the arrays. A part that is not there is a KeyError."""
+        """The encoder whose ``state`` this is; takes over the arrays.
+
+        A part that is not there is a KeyError, one that does not fit the others a ValueError.
+        """
+        _check_state(arrays, settings)
         projection = None
         if settings["activation"] is not None:
             projection = RandomProjection(arrays["projection"], settings["activation"])
@@ -267,6 +271,7 @@ class KnowledgeEncoder:
         encoder._assemble(settings["features"], projection, settings["regularisation"], settings["seed"], statistics)
         encoder._labels = list(settings["labels"])
         if encoder._labels:
+            encoder._solver.keep(settings["regularisation_used"])
             encoder._solution = arrays["weights"].T, settings["regularisation_used"]
         return encoder
 
@@ -285,7 +290,7 @@ class KnowledgeEncoder:
 
     def _checked(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> tuple[Float64, list[Label]]:
         features = check_features(X, self.features)
-        names = [check_label(label) for label in labels]
+        names = check_labels(labels)
         if len(names) != len(features):
             raise InputError(f"{len(features)} samples came with {len(names)} labels")
         return features, names
@@ -303,24 +308,54 @@ def check_features(X: ArrayLike, width: int, empty: bool = False) -> Float64:
         raise InputError("there is no sample to learn from")
     if not np.isfinite(features).all():
         raise InputError(f"sample {int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])} has a NaN or infinity")
+    if len(features) and np.abs(features).max() > LARGEST_FEATURE:
+        raise InputError(f"a feature is larger than {LARGEST_FEATURE:g}: its square could not be added up")
     return features
 
 
 def check_label(label: object) -> Label:
     """A label as a plain string or integer."""
     if isinstance(label, str):
+        try:
+            label.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"the label {label!r} is not valid Unicode") from None
         return str(label)
     if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
         return int(label)
     raise InputError(f"a label must be a string or an integer, not {label!r}")
 
 
+def check_labels(labels: object) -> list[Label]:
+    """Labels as a list of plain strings and integers."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise InputError(f"labels must be a list with one label for each sample, not {labels!r}")
+    return [check_label(label) for label in labels]
+
+
 def check_regularisation(value: Regularisation) -> Regularisation:
     if value == "auto":
         return "auto"
-    if isinstance(value, str) or not (np.isfinite(value) and value > 0):
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not (np.isfinite(value) and value > 0):
         raise InputError(f'regularisation must be a positive number or "auto", not {value!r}')
     return float(value)
+
+
+def _check_state(arrays: Arrays, settings: dict[str, Any]) -> None:
+    classes, size = arrays["cross"].shape
+    projected = settings["activation"] is not None
+    expected = {
+        "counts": (classes,),
+        "tail": (len(arrays["tail_classes"]), size),
+        **({"gram": (size * (size + 1) // 2,)} if settings["packed"] else {}),
+        **({"projection": (settings["features"], size)} if projected else {}),
+        **({"weights": (classes, size)} if classes else {}),
+    }
+    for name, shape in expected.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has the shape {arrays[name].shape}, not {shape}")
+    if len(settings["labels"]) != classes or not (projected or settings["features"] == size):
+        raise ValueError("labels or features do not fit the statistics")
 
 
 def _listed(labels: list[Label], most: int = 8) -> str:

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh, qr
 
+from foro.errors import InputError
 from foro.knowledge import packed
 from foro.knowledge.packed import Float64
 from foro.knowledge.statistics import Statistics
+
+NOT_POSITIVE = "the statistics are not positive: samples were removed that had never been learned"
 
 STEPS_PER_DECADE = 4
 LOWEST, HIGHEST = 1e-6, 1e3
@@ -27,6 +30,12 @@ def grid_value(index: int) -> float:
 
 def grid_index(value: float) -> int:
     return round(float(np.log10(value)) * STEPS_PER_DECADE)
+
+
+def grid(trace: float, samples: int) -> range:
+    """Indices of all γ to choose from, for statistics of this trace."""
+    scale = trace / samples
+    return range(grid_index(LOWEST * scale), grid_index(HIGHEST * scale) + 1)
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,8 @@ class Spectrum:
     def of_matrix(cls, gram: Float64, statistics: Statistics) -> Spectrum:
         """Of a dense Gram matrix of the first ``len(gram)`` features."""
         values, vectors = eigh(gram, driver="evd")
+        if values[0] < -10 * len(gram) * np.finfo(np.float64).eps * values[-1]:
+            raise InputError(NOT_POSITIVE)
         return cls._of(values, None, vectors, statistics.cross[: len(gram)], statistics)
 
     @classmethod
@@ -82,8 +93,7 @@ class Spectrum:
         """Grid index of the lowest GCV; of equal ones, the strongest regularisation."""
         if not len(self.values):
             return 0  # all features are zero, and every γ is as good
-        scale = float(self.values.sum()) / self.samples
-        indices = range(grid_index(LOWEST * scale), grid_index(HIGHEST * scale) + 1)
+        indices = grid(float(self.values.sum()), self.samples)
         scores = np.array([self.gcv(grid_value(index)) for index in indices])
         return indices[int(np.flatnonzero(scores <= scores.min() * (1 + 1e-9))[-1])]
 
@@ -101,10 +111,12 @@ def pilot(statistics: Statistics) -> tuple[int, float]:
     """A first guess of the best grid index and of the curvature there, from the first features alone.
 
     Random features are exchangeable: the leading corner of G is the Gram matrix of a smaller projection, whose
-    eigenvalues, and with them the best γ, are smaller by the ratio of the sizes. For other features it is only a guess.
+    eigenvalues, and with them the best γ, are smaller by the ratio of the traces. For others it is only a guess.
     """
     assert statistics.gram is not None
     size = min(PILOT_SIZE, statistics.size // 2)
-    spectrum = Spectrum.of_matrix(packed.leading_block(statistics.gram, statistics.size, size), statistics)
-    index = spectrum.best_index()
-    return index + grid_index(statistics.size / size), spectrum.curvature(index)
+    block = packed.leading_block(statistics.gram, statistics.size, size)
+    spectrum = Spectrum.of_matrix(block, statistics)
+    index, part = spectrum.best_index(), float(np.trace(block))
+    ratio = statistics.trace / part if part > 0 else 1.0
+    return index + grid_index(ratio), spectrum.curvature(index)

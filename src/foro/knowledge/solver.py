@@ -14,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from foro.errors import InputError
 from foro.knowledge import packed
-from foro.knowledge.gcv import PILOT_SIZE, Spectrum, grid_value, pilot
+from foro.knowledge.gcv import NOT_POSITIVE, PILOT_SIZE, Spectrum, grid, grid_value, pilot
 from foro.knowledge.packed import Float64
 from foro.knowledge.statistics import Statistics
 
@@ -45,6 +45,7 @@ class Solver:
         self._seed = seed
         self._base: _Base | None = None
         self._buffer: Float64 | None = None
+        self._kept: tuple[int, float] | None = None
         self.spectral_limit = PILOT_SIZE
         self.factorisations = 0
 
@@ -58,10 +59,17 @@ class Solver:
             dense = packed.unpack(statistics.gram, statistics.size)
             return self._by_spectrum(Spectrum.of_matrix(dense, statistics))
         if self._base is None or self._base.version != statistics.gram_version:
-            statistics.settle()
             self._base = None  # its factor is about to be overwritten
-            self._base = self._choose() if gamma is None else self._factorise(gamma)
+            if self._kept is not None and self._kept[0] == statistics.gram_version:
+                self._base = self._factorise(self._kept[1])
+            else:
+                statistics.settle()
+                self._base = self._choose() if gamma is None else self._factorise(gamma)
         return self._with_tail(self._base), self._base.regularisation
+
+    def keep(self, regularisation: float) -> None:
+        """Goes on with the γ that was chosen for the packed matrix as it is, before it was stored and read again."""
+        self._kept = self._statistics.gram_version, regularisation
 
     def drop(self, number: int) -> None:
         """Forgets a class: the columns of W do not depend on each other."""
@@ -78,17 +86,20 @@ class Solver:
         if self._buffer is None:
             self._buffer = np.empty_like(statistics.gram)
         if not packed.factorise(statistics.gram, statistics.size, gamma, self._buffer):
-            raise InputError(
-                f"the statistics are not positive definite with regularisation {gamma:g}: "
-                "raise it, or restore a model from before samples were removed that it had never learned"
-            )
+            raise InputError(NOT_POSITIVE)
         self.factorisations += 1
-        weights = packed.solve(self._buffer, statistics.size, statistics.cross)
+        settled = statistics.cross
+        if len(statistics.tail):
+            settled = settled - statistics.tail.T @ statistics.tail_targets()
+        weights = packed.solve(self._buffer, statistics.size, settled)
         return _Base(statistics.gram_version, gamma, self._buffer, weights)
 
     def _choose(self) -> _Base:
         """Secant steps on the slope of log GCV over the grid, from a guess made on a small part of the matrix."""
         index, curvature = pilot(self._statistics)
+        trace, samples = self._statistics.trace, self._statistics.samples
+        indices = grid(trace, samples) if trace > 0 else range(index, index + 1)
+        index = min(max(index, indices[0]), indices[-1])
         earlier: tuple[int, float] | None = None
         for _ in range(MOST_FACTORISATIONS):
             base = self._factorise(grid_value(index))
@@ -98,6 +109,7 @@ class Solver:
             # Where GCV is not convex, walk downhill; a decade a step is the most in any case.
             step = -slope / curvature if curvature > 0 else -np.sign(slope) * STEP_LIMIT
             following = index + round(float(np.clip(step, -STEP_LIMIT, STEP_LIMIT)))
+            following = min(max(following, indices[0]), indices[-1])
             if following == index:
                 break
             earlier, index = (index, slope), following

@@ -42,12 +42,15 @@ class Statistics:
         self.tail: Float64 = np.zeros((0, size))
         self.tail_classes: Classes = np.zeros(0, dtype=np.int64)
 
-    def grow(self, classes: int) -> None:
-        """Makes room for class numbers below ``classes``."""
+    def reserve(self, classes: int, rows: int) -> None:
+        """Makes room for class numbers below ``classes`` and for so many more rows: memory runs out here or never."""
+        if not self._fits(rows):
+            self._allocate()
         new = classes - len(self.counts)
         if new > 0:
+            cross = np.concatenate([self.cross.T, np.zeros((new, self.size))]).T
             self.counts = np.concatenate([self.counts, np.zeros(new, dtype=np.int64)])
-            self.cross = np.concatenate([self.cross.T, np.zeros((new, self.size))]).T
+            self.cross = cross
 
     def add(self, blocks: Iterator[Float64], classes: Classes) -> None:
         """Absorbs the rows of the blocks, which together are as many as the classes."""
@@ -110,6 +113,12 @@ class Statistics:
             self.tail = np.zeros((0, self.size))
             self.tail_classes = np.zeros(0, dtype=np.int64)
 
+    @property
+    def trace(self) -> float:
+        """tr(G), the sum of the squared norms of all samples."""
+        settled = 0.0 if self.gram is None else float(self.gram[packed.diagonal(self.size)].sum())
+        return settled + float((self.tail**2).sum())
+
     def tail_targets(self) -> Float64:
         """One-hot targets (r, c) of the tail; a row of zeros for a class that was dropped."""
         return np.asarray(self.tail_classes[:, None] == np.arange(len(self.counts)), dtype=np.float64)
@@ -117,11 +126,16 @@ class Statistics:
     def _fits(self, rows: int) -> bool:
         return len(self.tail) + rows <= (self.thin_limit if self.gram is None else self.tail_limit)
 
-    def _add_to_gram(self, rows: Float64, sign: float = 1.0) -> None:
+    def _allocate(self) -> Float64:
         if self.gram is None:
             self.gram = packed.zeros(self.size)
+            self.gram_version += 1
+        return self.gram
+
+    def _add_to_gram(self, rows: Float64, sign: float = 1.0) -> None:
+        gram = self._allocate()
         if len(rows):
-            packed.add_rows(self.gram, np.ascontiguousarray(rows), sign)
+            packed.add_rows(gram, np.ascontiguousarray(rows), sign)
         self.gram_version += 1
 
     def _count(self, rows: Float64, classes: Classes, sign: int) -> None:

@@ -38,7 +38,7 @@ class Adaptation:
 
 
 class Adapter:
-    """Adapts the prompt to one task: ``adaptation`` is the new state, once ``prepare`` and ``features`` are through."""
+    """Adapts the prompt to one task: ``adaptation`` is the new state, once ``prepare`` and ``layers`` are through."""
 
     def __init__(
         self, extractor: Extractor, encoder: KnowledgeEncoder, config: LearnerConfig, before: Adaptation, seed: int
@@ -58,6 +58,9 @@ class Adapter:
             self.adaptation = replace(self.adaptation, settled=True)
         elif policy == "freeze":
             self._freeze(images, labels)
+        elif len(set(labels)) < 2:
+            self.note = "the prompt is not evolved: a task of one class says nothing of how well it tells classes apart"
+            self.adaptation = replace(self.adaptation, settled=True)
         elif self.config.online:
             self._start_history(images, labels)
         else:
@@ -65,7 +68,7 @@ class Adapter:
 
     def layers(self, images: Images, labels: list[Label]) -> Iterator[Float32]:
         """CLS of every layer (b, depth, dim) of the task, in batches, with the prompt of this task."""
-        if self.config.online:
+        if self.config.online and self.note is None:
             yield from self._online(images, labels)
         else:
             yield from self.extractor.layers(images, self.adaptation.prompt)
@@ -96,7 +99,9 @@ class Adapter:
         )
         self.generations = found.generations
         prompted = self.extractor.forward(tokens, found.prompt[None])[0]
-        if improves(self._fitness(empty, names, history), empty, prompted, unseen):
+        # Each is judged at its own best γ and sharpness: what helps may well change the scale of the scores.
+        before, after = (self._fitness(each, names, history).cross_entropy(each) for each in (empty, prompted))
+        if improves(before, after, unseen):
             history = history.updated(ActivationHistory.of(prompted), self.config.history_rate)
             self.adaptation = replace(
                 self.adaptation, prompt=found.prompt, history=history, distribution=found.distribution

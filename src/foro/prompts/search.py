@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.knowledge.encoder import Label
+from foro.knowledge.packed import Float64
 from foro.progress import progress_bar
 from foro.prompts.evolution import PromptDistribution, PromptEvolution
 from foro.prompts.fitness import Fitness
@@ -51,14 +52,13 @@ def search_prompt(
     return Found(best, float(best_fitness), evolution.distribution, done)
 
 
-def improves(fitness: Fitness, empty: Float32, prompted: Float32, unseen: NDArray[np.bool_]) -> bool:
+def improves(empty: Float64, prompted: Float64, unseen: NDArray[np.bool_]) -> bool:
     """Whether a prompt beats the empty one on images that the search did not see.
 
-    ``fitness`` is of all images of the sample, whose CLS are (n, depth, dim) without and with the prompt: the unseen
-    ones are judged, leave-one-out, by a classifier that knows the others.
+    The cross-entropies (n,) without and with the prompt are of leave-one-out scores, so that each unseen image is
+    judged by a classifier that knows all the others.
     """
-    gain = fitness.cross_entropy(empty) - fitness.cross_entropy(prompted)
-    return bool(gain[unseen].mean() > 0)
+    return bool(unseen.any() and (empty - prompted)[unseen].mean() > 0)
 
 
 def stratified(labels: Sequence[Label], size: int, generator: np.random.Generator) -> NDArray[np.intp]:

@@ -29,6 +29,8 @@ def read_model(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
         schema = int(metadata["schema"])
     except (KeyError, ValueError, TypeError):
         raise ModelFileError(f"{path} has no readable description of its model") from None
+    if schema < 1:
+        raise ModelFileError(f"{path} has the schema {schema}, which no FoRo has written")
     if schema > SCHEMA:
         raise ModelFileError(
             f"{path} was written by a newer FoRo (schema {schema}, this one reads up to {SCHEMA}): upgrade foro"
