@@ -258,8 +258,8 @@ class Learner:
             raise BackboneError(f"{path} needs {taught['name']}; say where it is by backbone=… ({error})") from None
         if learner.backbone.fingerprint != fingerprint:
             raise ModelFileError(
-                f"{path} was taught with {taught['name']} (weights {fingerprint[:12]}…), "
-                f"not with {learner.backbone.name} (weights {learner.backbone.fingerprint[:12]}…)"
+                f"{path} was taught with {taught['name']} (weights {_short(fingerprint)}), "
+                f"not with {learner.backbone.name} (weights {_short(learner.backbone.fingerprint)})"
             )
         return learner
 
@@ -313,6 +313,11 @@ def _resolve(backbone: str | Path | Backbone, image_size: int | None) -> tuple[s
     if image_size not in (None, backbone.image_size):
         raise InputError(f"{backbone.name} was loaded for {backbone.image_size} pixels, not for {image_size}")
     return None, backbone
+
+
+def _short(fingerprint: str) -> str:
+    """The first digits of a SHA-256, and the precision that may follow it."""
+    return f"{fingerprint[:12]}…{fingerprint[64:]}"
 
 
 def _equal(one: Float32 | None, other: Float32 | None) -> bool:

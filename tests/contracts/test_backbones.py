@@ -114,8 +114,9 @@ def test_nothing_in_nothing_out(backbone: Backbone, prompts: np.ndarray) -> None
     assert backbone.forward(tokens, prompts).shape == (4, 0, 3, 32)
 
 
-def test_the_fingerprint_is_of_the_weights_alone(backbone: Backbone, options: dict[str, Any]) -> None:
-    assert backbone.fingerprint == tiny_checkpoint().fingerprint
+def test_the_fingerprint_is_of_the_weights_and_their_precision(backbone: Backbone, options: dict[str, Any]) -> None:
+    suffix = "-int8" if options.get("precision") == "int8" else ""
+    assert backbone.fingerprint == tiny_checkpoint().fingerprint + suffix
     assert load_backbone(tiny_checkpoint(), **options, image_size=48).fingerprint == backbone.fingerprint
     assert load_backbone(tiny_checkpoint(seed=1), **options).fingerprint != backbone.fingerprint
 

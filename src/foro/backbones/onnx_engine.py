@@ -45,6 +45,11 @@ class OnnxBackbone(Described):
         self._embed = start_session(build_embed_graph(checkpoint, self.image_size), threads, providers)
         self._forward = start_session(build_forward_graph(checkpoint, precision), threads, providers)
 
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the weights in use; features of quantised ones are others, and must not be mixed with theirs."""
+        return self._fingerprint if self._precision == "float32" else f"{self._fingerprint}-{self._precision}"
+
     def embed(self, pixels: Float32) -> Float32:
         """Tokens (n, m, dim) of preprocessed pixels (n, 3, image_size, image_size)."""
         pixels = check_pixels(pixels, self.image_size)
