@@ -17,14 +17,17 @@ COARSE_SIDES = (16, 20, 24, 28, 32, 32, 32, 40, 48)
 P_JITTER, P_GRAY, P_COARSE, P_INVERT, P_NOISE = 0.7, 0.15, 0.4, 0.03, 0.1
 
 
-def augment(x: Tensor, rng: torch.Generator) -> Tensor:
-    """Return the batch `x` (B, 3, H, W), values in [0, 1], with every picture changed by its own draw."""
+def augment(x: Tensor, strength: float, rng: torch.Generator) -> Tensor:
+    """Return the batch `x` (B, 3, H, W), values in [0, 1], with every picture changed by its own draw.
+
+    `strength` multiplies the probability of every change but that of a lower resolution.
+    """
     x = _coarsen(x, rng)
-    x = _jitter(x, rng)
-    x = torch.where(_chosen(x, P_GRAY, rng), _gray(x).expand_as(x), x)
-    x = torch.where(_chosen(x, P_INVERT, rng), 1 - x, x)
+    x = _jitter(x, P_JITTER * strength, rng)
+    x = torch.where(_chosen(x, P_GRAY * strength, rng), _gray(x).expand_as(x), x)
+    x = torch.where(_chosen(x, P_INVERT * strength, rng), 1 - x, x)
     noise = torch.randn(x.shape, generator=rng) * 0.04
-    return torch.where(_chosen(x, P_NOISE, rng), x + noise, x).clamp_(0, 1)
+    return torch.where(_chosen(x, P_NOISE * strength, rng), x + noise, x).clamp_(0, 1)
 
 
 def _chosen(x: Tensor, p: float, rng: torch.Generator) -> Tensor:
@@ -49,7 +52,7 @@ def _coarsen(x: Tensor, rng: torch.Generator) -> Tensor:
     return x.clamp_(0, 1)
 
 
-def _jitter(x: Tensor, rng: torch.Generator) -> Tensor:
+def _jitter(x: Tensor, p: float, rng: torch.Generator) -> Tensor:
     """Change brightness, contrast, saturation and the balance of the three colours."""
 
     def around_one(spread: float, channels: int = 1) -> Tensor:
@@ -60,4 +63,4 @@ def _jitter(x: Tensor, rng: torch.Generator) -> Tensor:
     y = gray + (y - gray) * around_one(0.4)
     mean = gray.mean((2, 3), keepdim=True)
     y = mean + (y - mean) * around_one(0.35)
-    return torch.where(_chosen(x, P_JITTER, rng), y, x).clamp_(0, 1)
+    return torch.where(_chosen(x, p, rng), y, x).clamp_(0, 1)

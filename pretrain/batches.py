@@ -10,11 +10,27 @@ from augment import augment
 from crops import cut, draw_boxes, inside
 from images import Images
 from student import GRID, SIDE
-from teacher import Targets
+from teacher import PART, WHOLE, Targets
 from torch import Tensor
 
-JITTER_AREA = (0.65, 1.0)
-"""Range of the area of the student's crop, as a part of the teacher's view of the same image."""
+
+@dataclass(frozen=True)
+class Difficulty:
+    """How far the student's picture is from the whole, clean image.
+
+    Attributes:
+        area: range of the area of the student's crop, as a part of the teacher's view of the same image.
+        part_every: one step in so many takes the view that shows a part of the image, the others the whole.
+        strength: factor on the probabilities of the changes of colour.
+    """
+
+    area: tuple[float, float]
+    part_every: int
+    strength: float
+
+
+HARD = Difficulty((0.65, 1.0), 2, 1.0)
+EASY = Difficulty((0.85, 1.0), 3, 0.6)
 
 
 @dataclass(frozen=True)
@@ -44,18 +60,18 @@ class Batches:
         self._epoch, self._order = -1, np.empty(0, dtype=np.int64)
         self.steps_an_epoch = len(images) // size
 
-    def draw(self, step: int, drop: float) -> Batch:
+    def draw(self, step: int, difficulty: Difficulty, drop: float) -> Batch:
         """Draw the batch of `step`, where the student does not look at the part `drop` of the patches."""
         rng = torch.Generator().manual_seed(self._seed * 1_000_000 + step)
         rows = self._rows(step)
-        view = step % len(self._targets.tokens)
+        view = PART if step % difficulty.part_every == difficulty.part_every - 1 else WHOLE
         outer = self._targets.boxes[view][torch.from_numpy(rows)]
-        inner = draw_boxes(len(rows), JITTER_AREA, 1.15, rng)
+        inner = draw_boxes(len(rows), difficulty.area, 1.15, rng)
         flip = torch.rand(len(rows), generator=rng) < 0.5
 
         pixels = torch.from_numpy(self._images.pixels[rows]).float() / 255
         x = cut(pixels, inside(outer, inner), SIDE, flip, mode="bicubic").clamp_(0, 1)
-        x = augment(x, rng) * 2 - 1
+        x = augment(x, difficulty.strength, rng) * 2 - 1
 
         maps = torch.from_numpy(self._targets.tokens[view][rows]).float()
         tokens = cut(maps, inner, GRID, flip).flatten(2).transpose(1, 2)

@@ -1,6 +1,6 @@
 """Score an exported backbone: a ridge classifier on ReLU random projections of its class token.
 
-    python pretrain/monitor.py --data ../shared/data --model src/foro/backbones/nano
+    python pretrain/monitor.py --data ../shared/data --model src/foro/backbones/embedded/nano_weights
 
 This watches the training; nothing is chosen by it.
 """
@@ -74,7 +74,9 @@ def main() -> None:
     """Print the accuracy on a subset of CIFAR-100 and on scikit-learn's digits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="with cifar-100-binary/")
-    parser.add_argument("--model", type=Path, default=Path("src/foro/backbones/nano"), help="exported folder")
+    parser.add_argument(
+        "--model", type=Path, default=Path("src/foro/backbones/embedded/nano_weights"), help="exported folder"
+    )
     args = parser.parse_args()
     folder = args.data / "cifar-100-binary"
     tasks = {

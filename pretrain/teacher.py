@@ -19,8 +19,9 @@ from torch import Tensor
 
 NAME = "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
 DIM = 192
+WHOLE, PART = 0, 1
 VIEW_AREAS = ((0.75, 1.0), (0.3, 0.75))
-"""Range of the area of the crop, for each view: one shows nearly all of the image, one shows a part."""
+"""Range of the area of the crop, for the view that shows nearly the whole image and the one that shows a part."""
 
 BATCH = 64
 

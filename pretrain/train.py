@@ -1,6 +1,6 @@
 """Train the embedded backbone `nano` from scratch by distilling a ViT-Ti/16 on Tiny-ImageNet.
 
-    python pretrain/train.py --data ../shared/data --out src/foro/backbones/nano
+    python pretrain/train.py --data ../shared/data --out src/foro/backbones/embedded/nano_weights
 
 An interrupted run continues from its last checkpoint when the same command is given again. With a smaller
 `--steps` the same checkpoint is brought to an earlier end: the learning rate depends on how much is left.
@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 import torch
-from batches import Batch, Batches
+from batches import EASY, HARD, Batch, Batches, Difficulty
 from images import load_images
 from muon import Muon
 from objective import Objective, measure, total
@@ -28,6 +28,8 @@ from timm.models.vision_transformer import VisionTransformer
 from torch import nn
 
 TAR = "tiny-imagenet-train-64px.tar"
+PLATEAU_END, DROP_END = 0.45, 0.9
+"""Parts of the schedule at which the learning rate starts to fall and no patch is left out any more."""
 
 
 class Run:
@@ -97,12 +99,17 @@ class Run:
 
 def rate(step: int, steps: int, warmup: int) -> float:
     """Return the part of the peak learning rate at `step`: a warm-up, a plateau, a line to zero."""
-    return min(1.0, (step + 1) / warmup, (steps - step) / (0.55 * steps))
+    return min(1.0, (step + 1) / warmup, (steps - step) / ((1 - PLATEAU_END) * steps))
+
+
+def difficulty_at(step: int, steps: int) -> Difficulty:
+    """Return the difficulty at `step`: hard on the plateau of the learning rate, easy on its way down."""
+    return HARD if step < PLATEAU_END * steps else EASY
 
 
 def drop_at(step: int, steps: int, drop: float) -> float:
-    """Return the part of the patches left out at `step`; none in the last quarter."""
-    return drop if step < 0.75 * steps else 0.0
+    """Return the part of the patches left out at `step`; none towards the end."""
+    return drop if step < DROP_END * steps else 0.0
 
 
 def train(run: Run, batches: Batches, args: argparse.Namespace, log: Path, checkpoint: Path) -> None:
@@ -118,14 +125,15 @@ def train(run: Run, batches: Batches, args: argparse.Namespace, log: Path, check
             for optimiser, peak in zip(run.optimisers, (args.matrix_lr, args.lr), strict=True):
                 for group in optimiser.param_groups:
                     group["lr"] = peak * factor
-            batch = batches.draw(run.step, drop_at(run.step, args.steps, args.drop))
+            difficulty = difficulty_at(run.step, args.steps)
+            batch = batches.draw(run.step, difficulty, drop_at(run.step, args.steps, args.drop))
             losses = run.learn(batch)
             run.update_average(args.average)
             now = time.monotonic()
             run.seconds, last = run.seconds + now - last, now
-            sums.update(losses)
+            sums.update({"steps": 1, **losses})
             if run.step % args.log_every == 0:
-                means = {name: round(value / args.log_every, 4) for name, value in sums.items()}
+                means = {name: round(sums[name] / sums["steps"], 4) for name in losses}
                 sums.clear()
                 record = {"step": run.step, "seconds": round(run.seconds, 1), "rate": round(factor, 4)}
                 lines.write(json.dumps({**record, **means}) + "\n")
@@ -146,7 +154,12 @@ def arguments() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--data", type=Path, default=Path("../shared/data"), help=f"folder with {TAR} and {NAME}/")
-    add("--out", type=Path, default=Path("src/foro/backbones/nano"), help="folder of the exported model")
+    add(
+        "--out",
+        type=Path,
+        default=Path("src/foro/backbones/embedded/nano_weights"),
+        help="folder of the exported model",
+    )
     add(
         "--work",
         type=Path,
@@ -154,14 +167,14 @@ def arguments() -> argparse.Namespace:
         help="folder of cached targets, checkpoint and log",
     )
     add("--seed", type=int, default=0, help="seed of everything random (default: %(default)s)")
-    add("--steps", type=int, default=3000, help="steps of the whole schedule (default: %(default)s)")
+    add("--steps", type=int, default=1550, help="steps of the whole schedule (default: %(default)s)")
     add("--until-step", type=int, help="stop at this step, leaving the schedule as it is")
     add("--batch", type=int, default=192, help="images a step (default: %(default)s)")
     add("--matrix-lr", type=float, default=3e-3, help="peak learning rate of Muon (default: %(default)s)")
     add("--lr", type=float, default=1.5e-3, help="peak learning rate of AdamW (default: %(default)s)")
     add("--warmup", type=int, default=150, help="steps of warm-up (default: %(default)s)")
     add("--drop", type=float, default=0.5, help="part of the patches left out early on (default: %(default)s)")
-    add("--average", type=float, default=0.998, help="decay of the weight average (default: %(default)s)")
+    add("--average", type=float, default=0.995, help="decay of the weight average (default: %(default)s)")
     add("--teacher-side", type=int, default=160, help="pixels a side for the teacher (default: %(default)s)")
     add("--every", type=float, default=600, help="seconds between exports (default: %(default)s)")
     add("--log-every", type=int, default=10, help="steps between lines of the log (default: %(default)s)")
