@@ -26,6 +26,6 @@ class RecursiveReference:
     def update(self, X: Float64, Y: Float64) -> None:
         R, W = self.inverse, self.weights
         # R_t = R_{t-1} − R_{t-1} Xᵀ (I + X R_{t-1} Xᵀ)⁻¹ X R_{t-1}   (the paper's KEM update, by Woodbury)
-        R = R - R @ X.T @ np.linalg.inv(np.eye(len(X)) + X @ R @ X.T) @ X @ R
+        R = R - R @ X.T @ np.linalg.solve(np.eye(len(X)) + X @ R @ X.T, X) @ R
         # W_t = W_{t-1} + R_t Xᵀ (Y − X W_{t-1})   (the paper's incremental weight update)
         self.inverse, self.weights = R, W + R @ X.T @ (Y - X @ W)
