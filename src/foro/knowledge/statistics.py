@@ -1,7 +1,7 @@
 """Sufficient statistics of ridge regression: everything that was ever learned, and no image of it.
 
 The Gram matrix G = Σ hᵀh is kept as a packed matrix plus a short ``tail`` of rows that are not yet in it. Few samples
-are all tail: then nothing of size M × M exists at all, in memory or in the model file, and solving takes no time.
+are all tail: then nothing of size M × M exists at all, in memory or in the model file, and none is factorised.
 """
 
 from __future__ import annotations
