@@ -8,10 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from numpy.typing import NDArray
 
 from foro.backbones import Backbone, load_backbone
 from tests.backbones.reference import tiny_checkpoint
+
+# The same examples in every run, so that a failure is about the change; HYPOTHESIS_PROFILE=explore looks for new ones.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("explore", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 _DEFAULT = Path(__file__).parents[2] / "shared" / "data"
 

@@ -40,6 +40,17 @@ def test_the_runtime_keeps_weights_of_its_own(precision: Precision) -> None:
     np.testing.assert_array_equal(before, after)
 
 
+def test_the_short_last_block_changes_nothing() -> None:
+    checkpoint = reference.tiny_checkpoint()
+    rng = np.random.default_rng(0)
+    inputs = {"tokens": rng.standard_normal((3, 17, 32)), "prompts": rng.standard_normal((2, 2, 32))}
+    feed = {name: array.astype(np.float32) for name, array in inputs.items()}
+    (short,), (plain,) = (
+        start_session(build_forward_graph(checkpoint, plain=plain)).run(None, feed) for plain in (False, True)
+    )
+    np.testing.assert_allclose(short, plain, atol=1e-5 * np.abs(plain).max())
+
+
 def test_one_graph_from_pixels_to_cls_with_a_fixed_prompt() -> None:
     checkpoint = reference.tiny_checkpoint()
     rng = np.random.default_rng(0)

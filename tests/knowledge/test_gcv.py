@@ -40,6 +40,16 @@ def test_gcv_is_its_definition(samples: int, size: int, classes: int, seed: int)
         assert by_matrix.gcv(gamma) == pytest.approx(expected, rel=1e-6)
 
 
+@given(st.integers(1, 12), st.integers(2, 30), st.integers(1, 2), st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_rounding_does_not_choose(samples: int, size: int, classes: int, seed: int) -> None:
+    # Fewer samples than features are fitted whole: GCV is then nearly flat, and what is left of ‖Y‖² is rounding.
+    generator = np.random.default_rng(seed)
+    H, numbers = np.abs(generator.standard_normal((samples, size))), generator.integers(0, classes, samples)
+    statistics = statistics_of(H, numbers, tail_limit=100)
+    assert Spectrum.of_rows(H, statistics).best_index() == Spectrum.of_matrix(H.T @ H, statistics).best_index()
+
+
 def test_the_slope_from_a_factor_is_the_slope_of_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(0)
     size = 40

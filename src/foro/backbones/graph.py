@@ -30,11 +30,14 @@ def build_embed_graph(checkpoint: Checkpoint, image_size: int) -> Graph:
     )
 
 
-def build_forward_graph(checkpoint: Checkpoint, precision: Precision = "float32") -> Graph:
-    """Graph from ``tokens`` (n, m, dim) and ``prompts`` (K, P, dim) to ``cls`` (K, n, depth, dim)."""
+def build_forward_graph(checkpoint: Checkpoint, precision: Precision = "float32", plain: bool = False) -> Graph:
+    """Graph from ``tokens`` (n, m, dim) and ``prompts`` (K, P, dim) to ``cls`` (K, n, depth, dim).
+
+    A ``plain`` one computes every token of the last block too: the yardstick of tests and benchmarks.
+    """
     builder = GraphBuilder()
     transformer = Transformer(builder, checkpoint, precision)
-    layers = transformer.encode(transformer.insert_prompts("tokens", "prompts"))
+    layers = transformer.encode(transformer.insert_prompts("tokens", "prompts"), plain)
     dim, depth = checkpoint.architecture.dim, checkpoint.architecture.depth
     stacked = builder.add("Concat", *[builder.add("Unsqueeze", x, builder.integers(1)) for x in layers], axis=1)
     candidates, images = transformer.size("prompts", 0), transformer.size("tokens", 0)
@@ -106,7 +109,7 @@ class Transformer:
         sequences: str = add("Reshape", joined, flat)
         return sequences
 
-    def encode(self, sequences: str) -> list[str]:
+    def encode(self, sequences: str, plain: bool = False) -> list[str]:
         """CLS (B, dim) after every block, the last one after the final norm, of sequences (B, S, dim)."""
         add, builder, architecture = self._builder.add, self._builder, self._architecture
         batch, length = self.size(sequences, 0), self.size(sequences, 1)
@@ -124,10 +127,11 @@ class Transformer:
         # (out, in) without a transposed copy.
         x = add("Reshape", sequences, rows)
         layers = []
+        whole = architecture.depth - (not plain)  # blocks of which every token is computed
         for index in range(architecture.depth):
             name = f"blocks.{index}"
             normed = self._norm(x, f"{name}.norm1")
-            if index < architecture.depth - 1:
+            if index < whole:
                 query, key, value = self._projections(normed, f"{name}.attn", 0, 3, split)
             else:
                 # Nothing reads the other tokens of the last block: CLS alone asks, and goes through the MLP.
@@ -143,7 +147,7 @@ class Transformer:
             # the median, and one scale for all leaves the rest with no digits (cosine 0.96, else 0.998).
             output = self._linear(self._activation(hidden), f"{name}.mlp.fc2", "float32")
             x = add("Add", x, self._scaled(output, f"{name}.ls2.gamma"))
-            layers.append(cls(x) if index < architecture.depth - 1 else x)
+            layers.append(cls(x) if index < whole else x)
         if architecture.final_norm:
             layers[-1] = self._norm(layers[-1], "norm")
         return layers

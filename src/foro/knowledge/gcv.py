@@ -23,6 +23,12 @@ STEPS_PER_DECADE = 4
 LOWEST, HIGHEST = 1e-6, 1e3
 """Ends of the grid, in units of the mean squared norm of a sample."""
 
+NOISE = 1e-12
+"""Part of a sum below which it is rounding: what is left of ‖Y‖², or an eigenvalue beside the largest."""
+
+TIE = 1e-6
+"""Relative difference of GCV below which two γ are equally good; far above what rounding can make of it."""
+
 
 def grid_value(index: int) -> float:
     return float(10.0 ** (index / STEPS_PER_DECADE))
@@ -71,7 +77,7 @@ class Spectrum:
     def _of(
         cls, values: Float64, basis: Float64 | None, vectors: Float64, cross: Float64, statistics: Statistics
     ) -> Spectrum:
-        kept = values > values[-1] * len(values) * np.finfo(np.float64).eps
+        kept = values > values[-1] * NOISE
         vectors = vectors[:, kept]
         labelled = float(statistics.counts.sum())
         return cls(values[kept], basis, vectors, vectors.T @ cross, statistics.samples, labelled)
@@ -85,7 +91,9 @@ class Spectrum:
         """Written as sums of squares, so that small γ does not lose it in differences of large numbers."""
         kept_energy = (self.cross**2).sum(axis=1) / self.values  # of Y along each direction
         shrunk = regularisation / (self.values + regularisation)
-        residual = max(self.targets_norm - float(kept_energy.sum()), 0.0) + float((kept_energy * shrunk**2).sum())
+        outside = self.targets_norm - float(kept_energy.sum())  # of Y, where no γ reaches
+        residual = outside if outside > NOISE * self.targets_norm else 0.0
+        residual += float((kept_energy * shrunk**2).sum())
         freedom = self.samples - len(self.values) + float(shrunk.sum())
         return self.samples * residual / freedom**2 if freedom > 0 else np.inf
 
@@ -95,7 +103,7 @@ class Spectrum:
             return 0  # all features are zero, and every γ is as good
         indices = grid(float(self.values.sum()), self.samples)
         scores = np.array([self.gcv(grid_value(index)) for index in indices])
-        return indices[int(np.flatnonzero(scores <= scores.min() * (1 + 1e-9))[-1])]
+        return indices[int(np.flatnonzero(scores <= scores.min() * (1 + TIE))[-1])]
 
     def curvature(self, index: int) -> float:
         """Second difference of log GCV per squared grid step."""
