@@ -167,7 +167,7 @@ def arguments() -> argparse.Namespace:
         help="folder of cached targets, checkpoint and log",
     )
     add("--seed", type=int, default=0, help="seed of everything random (default: %(default)s)")
-    add("--steps", type=int, default=1550, help="steps of the whole schedule (default: %(default)s)")
+    add("--steps", type=int, default=3000, help="steps of the whole schedule (default: %(default)s)")
     add("--until-step", type=int, help="stop at this step, leaving the schedule as it is")
     add("--batch", type=int, default=192, help="images a step (default: %(default)s)")
     add("--matrix-lr", type=float, default=3e-3, help="peak learning rate of Muon (default: %(default)s)")
