@@ -13,18 +13,18 @@ BIN := .venv/bin
 	touch $@
 
 .venv/all: .venv/core
-	$(BIN)/python -m pip install --quiet --editable ".[torch,dev]"
+	$(BIN)/python -m pip install --quiet --editable ".[torch,ray,serve,dev]"
 	touch $@
 
 demo: .venv/core
 	$(BIN)/foro demo
 
-# Tests run side by side: each keeps to one thread.
+# Tests run side by side: each keeps to one thread, and those that share a Ray cluster are run by one process.
 test: .venv/all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --cov --cov-report=term --cov-fail-under=90
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term --cov-fail-under=90
 
 clean:
 	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache dist

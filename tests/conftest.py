@@ -19,16 +19,19 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
+EXTRAS = {"torch": ("torch", "timm"), "ray": ("ray", "pyarrow")}
+
 _DEFAULT = Path(__file__).parents[2] / "shared" / "data"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs the torch extra where it is not installed."""
-    if find_spec("torch") and find_spec("timm"):
-        return
-    for item in items:
-        if item.get_closest_marker("torch"):
-            item.add_marker(pytest.mark.skip(reason='needs the torch extra: pip install "foro[torch]"'))
+    """Skip what needs an extra where that is not installed."""
+    for extra, modules in EXTRAS.items():
+        if all(find_spec(module) for module in modules):
+            continue
+        for item in items:
+            if item.get_closest_marker(extra):
+                item.add_marker(pytest.mark.skip(reason=f'needs the {extra} extra: pip install "foro[{extra}]"'))
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from foro import progress
-from foro.progress import progress_bar
+from foro.progress import progress_bar, without_bars
 
 
 def rows() -> list[tuple[str, float]]:
@@ -38,3 +38,12 @@ def test_silent_without_a_terminal_and_for_a_single_step(
         advance(1)
         assert rows() == []
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_process_that_works_for_another_one_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Console, "is_terminal", property(lambda _self: True))
+    with without_bars(), progress_bar("all", 4) as advance:
+        advance(4)
+        assert rows() == []
+    with progress_bar("all", 4):
+        assert rows() == [("all", 0)]

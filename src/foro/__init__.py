@@ -7,18 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from foro.data.class_folders import read_class_folders as read_class_folders
+    from foro.data.labelled import read_labelled as read_labelled
+    from foro.durable import DurableLearner as DurableLearner
     from foro.errors import FoRoError as FoRoError
     from foro.knowledge import KnowledgeEncoder as KnowledgeEncoder
     from foro.learner import Learner as Learner
+    from foro.snapshot import Snapshot as Snapshot
 
 _HOMES = {
+    "DurableLearner": "foro.durable",
     "FoRoError": "foro.errors",
     "KnowledgeEncoder": "foro.knowledge",
     "Learner": "foro.learner",
+    "Snapshot": "foro.snapshot",
     "read_class_folders": "foro.data.class_folders",
+    "read_labelled": "foro.data.labelled",
 }
 
-__all__ = ["FoRoError", "KnowledgeEncoder", "Learner", "read_class_folders"]
+__all__ = [
+    "DurableLearner",
+    "FoRoError",
+    "KnowledgeEncoder",
+    "Learner",
+    "Snapshot",
+    "read_class_folders",
+    "read_labelled",
+]
 __version__ = "0.1.0"
 
 

@@ -62,6 +62,12 @@ class LearnerConfig:
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or not low <= value <= high:
                 raise InputError(f"{name} must be a number between {low:g} and {high:g}, not {value!r}")
+        if self.projection_dim is not None and (not isinstance(self.projection_dim, int) or self.projection_dim < 1):
+            raise InputError(
+                f"projection_dim must be a whole number of at least 1, or None, not {self.projection_dim!r}"
+            )
+        if not isinstance(self.online, bool):
+            raise InputError(f"online must be true or false, not {self.online!r}")
         if self.online and self.policy != "evolve":
             raise InputError("online needs policy evolve")
         check_regularisation(self.regularisation)

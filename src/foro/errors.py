@@ -23,5 +23,9 @@ class ModelFileError(FoRoError):
     """A model file that is truncated, foreign, from the future, or made for something else."""
 
 
+class EngineError(FoRoError):
+    """An engine that cannot be started, or that has lost its workers."""
+
+
 class FoRoWarning(UserWarning):
     """Something the user should know that did not stop the work."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foro.backbones.base import Backbone
 from foro.data.images import Images, pixel_batches
+
+if TYPE_CHECKING:
+    from foro.prompts.sample import Sample
 
 Float32 = NDArray[np.float32]
 
@@ -32,6 +36,12 @@ class Extractor:
         """Tokens (b, m, dim) of images, in batches."""
         for pixels in pixel_batches(images, self.backbone.preprocessing, batch):
             yield self.backbone.embed(pixels)
+
+    def sample(self, images: Images) -> Sample:
+        """A sample to compare candidates on; the patch embedding is computed this once."""
+        from foro.prompts.sample import LocalSample  # on first use: whoever only predicts needs no fitness
+
+        return LocalSample(self.forward, np.concatenate(list(self.tokens(images))))
 
     def layers(self, images: Images, prompt: Float32 | None) -> Iterator[Float32]:
         """CLS of every layer (b, depth, dim) of images with one prompt (P, dim), in batches."""

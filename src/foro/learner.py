@@ -4,45 +4,47 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foro.backbones import Backbone, load_backbone
+from foro.backbones import Backbone
 from foro.config import LearnerConfig, check_seed
 from foro.data.images import Images, check_images
-from foro.errors import BackboneError, FoRoWarning, InputError, ModelFileError
+from foro.engine import Engine, RemoteExtractor, find_engine
+from foro.errors import FoRoWarning, InputError, ModelFileError
 from foro.extraction import Extractor
 from foro.interrupts import uninterrupted
 from foro.knowledge import KnowledgeEncoder, Label
+from foro.knowledge.calibration import probabilities
+from foro.knowledge.confidence import Estimate
 from foro.knowledge.encoder import check_features, check_labels
 from foro.knowledge.readout import readout
+from foro.ledger import Event, Ledger
+from foro.lesson import HeldOut, Keep, LearnReport, Lesson, accuracy, choose_held_out
+from foro.model_backbone import describe_backbone, find_backbone, taught_backbone
 from foro.progress import progress_bar
 from foro.prompts.adaptation import Adaptation, Adapter
-from foro.prompts.evolution import PromptDistribution
-from foro.prompts.history import ActivationHistory
-from foro.store import read_model, write_model
+from foro.recovery import recover
+from foro.snapshot import Snapshot
+from foro.store import write_model
+from foro.store.tensors import Arrays
+
+if TYPE_CHECKING:
+    from foro.evaluation import Evaluation
+    from foro.export import Exported
 
 Float32 = NDArray[np.float32]
 
 PART = 16_384
 """Samples whose features are held at once while it is not yet sure that all of a task can be read."""
-
-
-@dataclass(frozen=True)
-class LearnReport:
-    """What one ``learn`` did."""
-
-    samples: int
-    new_labels: tuple[Label, ...]
-    generations: int
-    forward_passes: int  # sequences that went through the backbone, every candidate's
-    seconds: float
-    note: str | None = None
 
 
 class Learner:
@@ -58,6 +60,9 @@ class Learner:
         Side of the input in pixels, if not the checkpoint's own.
     seed
         Of the projection and of the evolution.
+    engine
+        Where ``learn`` runs: ``"local"``, ``"ray"`` or a ``foro.distributed.RayEngine``. It does not change what is
+        learned, and is not stored.
 
     Examples
     --------
@@ -68,17 +73,21 @@ class Learner:
     >>> learner.save("pets.foro")                                # doctest: +SKIP
     """
 
+    engine: Engine | None = None
+
     def __init__(
         self,
         backbone: str | Path | Backbone = "nano",
         preset: str = "default",
         image_size: int | None = None,
         seed: int = 0,
+        engine: str | Engine = "local",
         **overrides: Any,
     ) -> None:
+        self.engine = find_engine(engine)
         self.config = LearnerConfig.from_preset(preset, **overrides)
         self.seed = check_seed(seed)
-        self._source, self.backbone = _resolve(backbone, image_size)
+        self._source, self.backbone = find_backbone(backbone, image_size)
         if self.config.readout_layers > self.backbone.depth:
             raise InputError(f"readout_layers is at most {self.backbone.depth} with {self.backbone.name}")
         self.encoder = KnowledgeEncoder(
@@ -89,6 +98,7 @@ class Learner:
             seed,
         )
         self._adaptation = Adaptation()
+        self.ledger = Ledger()
 
     @property
     def labels(self) -> list[Label]:
@@ -100,73 +110,146 @@ class Learner:
         """The prompt (P, dim) that predictions are made with; None is the empty prompt."""
         return self._adaptation.prompt
 
-    def learn(self, images: Images, labels: Sequence[Label]) -> LearnReport:
-        """Learns a task, or any part of one. Interrupted or failed, it leaves the learner as it was before."""
+    def learn(self, images: Images, labels: Sequence[Label], held_out: float = 0.0) -> LearnReport:
+        """Learns a task, or any part of one. Interrupted or failed, it leaves the learner as it was before.
+
+        With ``held_out``, such a share of the images is first asked for, before and after the others are learned, and
+        then learned too: the report has both accuracies. Below ten such images nothing is measured.
+        """
+        lesson = self.prepare(images, labels, held_out)
+        report = lesson.absorb()
+        if report.note:
+            warnings.warn(report.note, FoRoWarning, stacklevel=2)
+        return report
+
+    def prepare(
+        self, images: Images, labels: Sequence[Label], held_out: float = 0.0, keep: Keep | None = None
+    ) -> Lesson:
+        """The first step of ``learn``: makes all features, and changes nothing; ``Lesson.absorb`` is the second.
+
+        ``keep`` is called with the features of every batch, for whoever writes them down before they are learned; not
+        with an engine that learns elsewhere, from where only statistics come.
+        """
         start = time.perf_counter()
         images, names = check_images(images), check_labels(labels)
         if len(names) != len(images):
             raise InputError(f"{len(images)} images came with {len(names)} labels")
         if not names:
             raise InputError("there is no image to learn from")
-        extractor = self._extractor()
-        adapter = Adapter(extractor, self.encoder, self.config, self._adaptation, self.seed)
-        if self.config.online:  # a batch of one class says nothing of the others
-            order = adapter.generator.permutation(len(names))
-            images, names = [images[position] for position in order], [names[position] for position in order]
-        adapter.prepare(images, names)
-        commit = self._gather(self._features(adapter.layers(images, names), len(names), "learning"), names)
-        known = set(self.labels)
-        with uninterrupted():
-            commit()
-            self._adaptation = adapter.adaptation
-        if adapter.note:
-            warnings.warn(adapter.note, FoRoWarning, stacklevel=2)
-        return LearnReport(
-            samples=len(names),
-            new_labels=tuple(label for label in dict.fromkeys(names) if label not in known),
-            generations=adapter.generations,
-            forward_passes=extractor.forward_passes,
-            seconds=time.perf_counter() - start,
-            note=adapter.note,
+        if not 0 <= held_out < 1:
+            raise InputError(f"held_out is a share of the images between 0 and 1, not {held_out}")
+        tested: list[int] = []
+        if held_out:
+            generator = np.random.default_rng([self.seed, self._adaptation.tasks, 1])
+            tested = choose_held_out(names, held_out, generator)
+        task, labelled = images, names
+        if tested:
+            aside = set(tested)
+            task, labelled = _taken(images, names, [each for each in range(len(names)) if each not in aside])
+        with self._opened() as extractor:
+            adapter = Adapter(extractor, self.encoder, self.config, self._adaptation, self.seed)
+            if self.config.online:  # a batch of one class says nothing of the others
+                task, labelled = _taken(task, labelled, adapter.generator.permutation(len(labelled)).tolist())
+            adapter.prepare(task, labelled)
+            if isinstance(extractor, RemoteExtractor):
+                learned = extractor.learned(task, labelled, adapter.adaptation.prompt)
+                commit: Callable[[], None] = partial(self.encoder.merge, learned, labelled)
+            else:
+                batches = self._features(adapter.layers(task, labelled), len(labelled), "learning")
+                commit = gather(self.encoder, _kept(batches, labelled, keep, False), labelled)
+            measured = self._hold_out(*_taken(images, names, tested), extractor, adapter, keep) if tested else None
+        return Lesson(
+            self,
+            labelled + (measured.names if measured else []),
+            commit,
+            measured,
+            adapter.adaptation,
+            adapter.generations,
+            extractor.forward_passes,
+            adapter.note,
+            start,
         )
+
+    def _hold_out(
+        self, images: Images, names: list[Label], extractor: Extractor, adapter: Adapter, keep: Keep | None
+    ) -> HeldOut:
+        """Features of images that are held out, and how many of them the learner as it is tells right."""
+        prompt = adapter.adaptation.prompt
+        batches = self._features(extractor.layers(images, prompt), len(images), "measuring")
+        features = np.concatenate(list(_kept(batches, names, keep, True)))
+        check_features(features, self.encoder.features)
+        asked = features if prompt is self.prompt or not self.labels else self.features(images)
+        return HeldOut(features, names, accuracy(self, asked, names))
 
     def unlearn(self, images: Images, labels: Sequence[Label]) -> None:
         """Takes the influence of these very images back, exactly; they must have been learned with these labels."""
-        if self.config.policy == "evolve":
-            raise InputError("unlearning needs policy none or freeze: with evolve, old features cannot be made again")
-        self.encoder.remove(self.features(images), labels)
+        names = check_labels(labels)
+        self._unlearn(self._unlearnable(images), names)
 
     def forget(self, label: Label) -> None:
         """Never predicts the label again.
 
         What its images say about other labels stays; to take that back, ``unlearn`` them first.
         """
-        self.encoder.drop(label)
+        self._forget(label)
+
+    def restore(self, label: Label) -> None:
+        """Takes ``forget`` back: the learner is as if the label had never been forgotten."""
+        self._restore(label)
 
     def merge(self, other: Learner) -> None:
         """Adds everything that ``other`` has learned: the learner that would have learned both."""
+        self._merge(other)
+
+    def difference(self, other: Learner) -> str | None:
+        """What stops the two from being merged, or None."""
         mine, theirs = self._adaptation, other._adaptation
         if self.backbone.fingerprint != other.backbone.fingerprint:
-            difference: str | None = "backbones"
-        elif self.backbone.image_size != other.backbone.image_size:
-            difference = "image sizes"
-        elif mine.settled and theirs.settled and not _equal(mine.prompt, theirs.prompt):
-            difference = "prompts"
-        elif self.config.readout_layers != other.config.readout_layers:
-            difference = "readouts"
-        else:
-            difference = self.encoder.difference(other.encoder)
-        if difference:
+            return "backbones"
+        if self.backbone.image_size != other.backbone.image_size:
+            return "image sizes"
+        if mine.settled and theirs.settled and not _equal(mine.prompt, theirs.prompt):
+            return "prompts"
+        if self.config.readout_layers != other.config.readout_layers:
+            return "readouts"
+        return self.encoder.difference(other.encoder)
+
+    def _unlearnable(self, images: Images) -> Float32:
+        """Feature vectors (n, d) of images, the same as when they were learned."""
+        if self.config.policy == "evolve":
+            raise InputError("unlearning needs policy none or freeze: with evolve, old features cannot be made again")
+        return self.features(images)
+
+    def _unlearn(self, features: Float32, names: list[Label], when: str | None = None) -> None:
+        self.encoder.remove(features, names)
+        self.ledger.add(Event.of("unlearn", Counter(names), when))
+
+    def _forget(self, label: Label, when: str | None = None) -> None:
+        count = self.encoder.counts.get(label, 0)
+        self.encoder.drop(label)
+        self.ledger.add(Event.of("forget", {label: count}, when))
+
+    def _restore(self, label: Label, when: str | None = None) -> None:
+        before = self.encoder.counts.get(label, 0)
+        self.encoder.restore(label)
+        self.ledger.add(Event.of("restore", {label: self.encoder.counts[label] - before}, when))
+
+    def _merge(self, other: Learner, when: str | None = None) -> None:
+        if difference := self.difference(other):
             raise InputError(f"these learners cannot be merged: their {difference} differ")
+        mine, theirs = self._adaptation, other._adaptation
         with uninterrupted():
             self.encoder.merge(other.encoder)
             self._adaptation = replace(mine if mine.settled else theirs, tasks=mine.tasks + theirs.tasks)
+            counts = other.encoder.counts
+            self.ledger.add(Event.of("merge", counts, when), counts)
 
     def blank(self) -> Learner:
         """A learner with the same backbone, settings and prompt that has learned nothing: the two can be merged."""
         twin = Learner.__new__(Learner)
         twin.config, twin.seed, twin._source, twin.backbone = self.config, self.seed, self._source, self.backbone
         twin.encoder, twin._adaptation = self.encoder.blank(), self._adaptation
+        twin.ledger, twin.engine = Ledger(), self.engine
         return twin
 
     def features(self, images: Images) -> Float32:
@@ -179,6 +262,15 @@ class Learner:
         self.encoder.weights  # noqa: B018  solve before the images are read: an error should come at once
         parts = [self.encoder.scores(part) for part in self._extract(images, "predicting")]
         return np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
+
+    def probabilities(self, images: Images) -> NDArray[np.float64]:
+        """How likely each of ``labels`` is (n, c), for each image: as sure as ``estimate`` is right."""
+        sharpness = self.encoder.sharpness
+        return probabilities(self.scores(images), sharpness)
+
+    def estimate(self) -> Estimate:
+        """Accuracy to expect, overall and for each label, from up to 512 samples that were left out one at a time."""
+        return self.encoder.estimate()
 
     def predict(self, images: Images) -> list[Label]:
         """The most likely label of each image."""
@@ -196,40 +288,75 @@ class Learner:
             [(labels[number], float(row[number])) for number in order] for row, order in zip(scores, best, strict=True)
         ]
 
+    def snapshot(self) -> Snapshot:
+        """The learner as it is now, for predicting: read-only, safe to use by other threads while this one learns."""
+        return Snapshot(
+            tuple(self.labels),
+            self.encoder.weights,
+            self.encoder.sharpness,
+            self.prompt,
+            self.encoder.projection,
+            self.config.readout_layers,
+            self._extractor(),
+            self._source,
+        )
+
+    def evaluate(self, images: Images, labels: Sequence[Label]) -> Evaluation:
+        """How well the learner does on images that it has not learned, for each class, and how sure it is."""
+        from foro.data.samples import Samples
+        from foro.evaluation import evaluate
+
+        return evaluate(self.snapshot(), Samples(check_images(images), check_labels(labels)), strict=True)
+
+    def export(self, path: str | Path, images: Images | None = None) -> Exported:
+        """Writes ``.onnx`` or a small ``.safetensors`` to predict with elsewhere; checked on images, or on digits."""
+        from foro.export import export_model
+
+        return export_model(self.snapshot(), path, images)
+
     def save(self, path: str | Path) -> None:
         """Writes the model file, atomically: a reader sees the old one or the new one."""
-        adaptation = self._adaptation
-        arrays, settings = self.encoder.state()
-        arrays = {f"encoder.{name}": array for name, array in arrays.items()}
-        if adaptation.prompt is not None:
-            arrays["prompt"] = adaptation.prompt
-        if adaptation.history is not None:
-            arrays["history.mean"] = adaptation.history.mean
-            arrays["history.deviation"] = adaptation.history.deviation
-        if adaptation.distribution is not None:
-            arrays["distribution.mean"] = adaptation.distribution.mean
-            arrays["distribution.deviation"] = adaptation.distribution.deviation
+        write_model(path, *self.state())
+
+    def state(self) -> tuple[Arrays, dict[str, Any]]:
+        """Everything to store: arrays by name, and JSON-ready metadata."""
+        learned, encoder = self.encoder.state()
+        adapted, adaptation = self._adaptation.state()
         metadata = {
-            "backbone": {
-                "name": self.backbone.name,
-                "source": self._source,
-                "fingerprint": self.backbone.fingerprint,
-                "image_size": self.backbone.image_size,
-            },
+            "backbone": describe_backbone(self.backbone, self._source),
             "config": self.config.as_dict(),
             "seed": self.seed,
-            "settled": adaptation.settled,
-            "tasks": adaptation.tasks,
-            "encoder": settings,
+            **adaptation,
+            "encoder": encoder,
+            "ledger": self.ledger.state([*self.labels, *self.encoder.forgotten]),
         }
-        write_model(path, arrays, metadata)
+        return {**{f"encoder.{name}": array for name, array in learned.items()}, **adapted}, metadata
 
     @classmethod
-    def load(cls, path: str | Path, backbone: str | Path | Backbone | None = None) -> Learner:
-        """The learner of a model file; refuses a backbone other than the one it was taught with."""
-        arrays, metadata = read_model(path)
+    def load(
+        cls, path: str | Path, backbone: str | Path | Backbone | None = None, engine: str | Engine = "local"
+    ) -> Learner:
+        """The learner of a model file; refuses a backbone other than the one it was taught with.
+
+        What a :class:`foro.durable.DurableLearner` has learned and not saved yet is part of it.
+        """
+        learner = recover(cls, Path(path), backbone).learner
+        learner.engine = find_engine(engine)
+        return learner
+
+    @classmethod
+    def from_state(
+        cls,
+        arrays: Arrays,
+        metadata: dict[str, Any],
+        path: str | Path = "the model",
+        backbone: str | Path | Backbone | None = None,
+    ) -> Learner:
+        """The learner whose ``state`` this is; takes over the arrays. Errors name the path."""
+        if metadata.get("inference_only"):
+            raise ModelFileError(f"{path} is for predicting only: to learn, use the model that it was exported from")
         try:
-            taught = metadata["backbone"]
+            taught = {key: metadata["backbone"][key] for key in ("name", "source", "fingerprint", "image_size")}
             learner = cls.__new__(cls)
             learner.config = LearnerConfig.from_preset(**metadata["config"])
             learner.seed = metadata["seed"]
@@ -237,31 +364,18 @@ class Learner:
                 {name.removeprefix("encoder."): each for name, each in arrays.items() if name.startswith("encoder.")},
                 metadata["encoder"],
             )
-            learner._adaptation = Adaptation(
-                arrays.get("prompt"),
-                metadata["settled"],
-                _pair(ActivationHistory, arrays, "history"),
-                _pair(PromptDistribution, arrays, "distribution"),
-                metadata["tasks"],
-            )
-            source, fingerprint = taught["source"] or taught["name"], taught["fingerprint"]
-            image_size = taught["image_size"]
+            learner._adaptation = Adaptation.from_state(arrays, metadata)
+            learner.ledger = Ledger.from_state(metadata["ledger"]) if "ledger" in metadata else Ledger()
         except (KeyError, TypeError, AttributeError) as error:
             raise ModelFileError(f"{path} lacks a part of its model ({error})") from None
         except ValueError as error:
             raise ModelFileError(f"{path} is not a model of one piece: {error}") from None
-        try:
-            learner._source, learner.backbone = _resolve(source if backbone is None else backbone, image_size)
-        except BackboneError as error:
-            if backbone is not None:
-                raise
-            raise BackboneError(f"{path} needs {taught['name']}; say where it is by backbone=… ({error})") from None
-        if learner.backbone.fingerprint != fingerprint:
-            raise ModelFileError(
-                f"{path} was taught with {taught['name']} (weights {_short(fingerprint)}), "
-                f"not with {learner.backbone.name} (weights {_short(learner.backbone.fingerprint)})"
-            )
+        learner._source, learner.backbone = taught_backbone(path, taught, backbone)
         return learner
+
+    def _opened(self) -> AbstractContextManager[Extractor]:
+        """What runs the images of one ``learn`` through the backbone, wherever that is done."""
+        return nullcontext(self._extractor()) if self.engine is None else self.engine.open(self)
 
     def _extractor(self) -> Extractor:
         """What runs images through the backbone, for one call; experiments put their feature cache here."""
@@ -279,53 +393,46 @@ class Learner:
                 yield readout(layers, self.config.readout_layers)
                 advance(len(layers))
 
-    def _gather(self, batches: Iterable[Float32], names: list[Label]) -> Callable[[], None]:
-        """Reads all features of a task, and returns the step that makes the encoder absorb them, all or none.
 
-        Memory does not grow with the task: of a long one, all but the last part is held as statistics.
-        """
-        earlier: KnowledgeEncoder | None = None
-        held: list[Float32] = []
-        start = waiting = 0
-        for features in batches:
-            if waiting >= PART:
-                earlier = earlier or self.encoder.blank()
-                earlier.absorb(np.concatenate(held), names[start : start + waiting])
-                start, waiting, held = start + waiting, 0, []
-            check_features(features, self.encoder.features)
-            held.append(features)
-            waiting += len(features)
+def gather(encoder: KnowledgeEncoder, batches: Iterable[Float32], names: list[Label]) -> Callable[[], None]:
+    """Reads all features of a task, and returns the step that makes an encoder absorb them, all or none.
 
-        def commit() -> None:
-            if earlier is not None:
-                self.encoder.merge(earlier)
-            self.encoder.absorb(np.concatenate(held), names[start:])
+    Memory does not grow with the task: of a long one, all but the last part is held as statistics.
+    """
+    earlier: KnowledgeEncoder | None = None
+    held: list[Float32] = []
+    start = waiting = 0
+    for features in batches:
+        if waiting >= PART:
+            earlier = earlier or encoder.blank()
+            earlier.absorb(np.concatenate(held), names[start : start + waiting])
+            start, waiting, held = start + waiting, 0, []
+        check_features(features, encoder.features)
+        held.append(features)
+        waiting += len(features)
 
-        return commit
+    def commit() -> None:
+        if earlier is not None:
+            encoder.merge(earlier)
+        encoder.absorb(np.concatenate(held), names[start:])
 
-
-def _resolve(backbone: str | Path | Backbone, image_size: int | None) -> tuple[str | None, Backbone]:
-    """Where the backbone comes from, if by name, and the backbone itself."""
-    if isinstance(backbone, (str, Path)):
-        place = Path(backbone)
-        source = str(place.resolve()) if place.exists() else str(backbone)
-        return source, load_backbone(backbone, image_size=image_size)
-    if image_size not in (None, backbone.image_size):
-        raise InputError(f"{backbone.name} was loaded for {backbone.image_size} pixels, not for {image_size}")
-    return None, backbone
-
-
-def _short(fingerprint: str) -> str:
-    """The first digits of a SHA-256, and the precision that may follow it."""
-    return f"{fingerprint[:12]}…{fingerprint[64:]}"
+    return commit
 
 
 def _equal(one: Float32 | None, other: Float32 | None) -> bool:
     return one is other or (one is not None and other is not None and np.array_equal(one, other))
 
 
-def _pair(kind: Callable[[Any, Any], Any], arrays: dict[str, NDArray[Any]], name: str) -> Any:
-    """An object of a mean and a deviation that are stored under a name, or None."""
-    if f"{name}.mean" not in arrays:
-        return None
-    return kind(arrays[f"{name}.mean"], arrays[f"{name}.deviation"])
+def _taken(images: Images, names: list[Label], positions: list[int]) -> tuple[Images, list[Label]]:
+    """The images and labels at some positions."""
+    return [images[position] for position in positions], [names[position] for position in positions]
+
+
+def _kept(batches: Iterable[Float32], names: list[Label], keep: Keep | None, held_out: bool) -> Iterator[Float32]:
+    """The batches as they are; ``keep`` sees each of them, with its labels."""
+    start = 0
+    for features in batches:
+        if keep is not None:
+            keep(features, names[start : start + len(features)], held_out)
+        start += len(features)
+        yield features

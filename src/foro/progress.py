@@ -17,13 +17,24 @@ _DISPLAY: ContextVar[Progress | None] = ContextVar("display", default=None)
 """The display that is on the screen: a bar within a bar is one more row of it."""
 
 
+_SILENT: ContextVar[bool] = ContextVar("silent", default=False)
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """No bar within, terminal or not: for a process that works for another one, which has the screen."""
+    token = _SILENT.set(True)
+    try:
+        yield
+    finally:
+        _SILENT.reset(token)
+
+
 @contextmanager
 def progress_bar(description: str, total: int, unit: str = "images") -> Iterator[Advance]:
     """A bar on standard error that ``advance(n)`` moves; nothing at all where that is no terminal."""
-    from rich.console import Console
-
     display = _DISPLAY.get()
-    if total <= 1 or (display is None and not Console(stderr=True).is_terminal):
+    if total <= 1 or _SILENT.get() or (display is None and not _is_terminal()):
         yield lambda _more: None
     elif display is not None:
         with _row(display, description, total, unit) as advance:
@@ -35,6 +46,12 @@ def progress_bar(description: str, total: int, unit: str = "images") -> Iterator
                 yield advance
             finally:
                 _DISPLAY.reset(token)
+
+
+def _is_terminal() -> bool:
+    from rich.console import Console
+
+    return Console(stderr=True).is_terminal
 
 
 def _display() -> Progress:

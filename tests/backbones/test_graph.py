@@ -28,7 +28,7 @@ def test_the_runtime_keeps_weights_of_its_own(precision: Precision) -> None:
     # The checkpoint may be a mapped file that is gone a moment later.
     checkpoint = reference.tiny_checkpoint()
     built = build_forward_graph(checkpoint, precision)
-    graph = Graph(built.model, {name: array.copy() for name, array in built.weights.items()})
+    graph = Graph(built.content, {name: array.copy() for name, array in built.weights.items()})
     session = start_session(graph)
     rng = np.random.default_rng(0)
     inputs = {"tokens": rng.standard_normal((2, 17, 32)), "prompts": rng.standard_normal((1, 2, 32))}

@@ -45,6 +45,7 @@ def made_up(
         "backbone": {"name": "nano", "source": "nano", "fingerprint": "f" * 64, "image_size": 64, "preprocessing": {}},
         "versions": {"foro": "0"},
         "machine": {"cores": 2},
+        "alone": True,
         "started": "then",
         "finished": "now",
         "accuracy": rows,

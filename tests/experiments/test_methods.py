@@ -1,8 +1,6 @@
-"""What every registered method must keep, and what each of them is."""
+"""What FoRo and its ablations are; what every method must keep is in tests/contracts."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,44 +8,15 @@ import pytest
 from foro.backbones import Backbone
 from foro.errors import InputError
 from foro.experiments.learner_method import LearnerMethod
-from foro.experiments.method import Method, find_method, list_methods, register
+from foro.experiments.method import Method, find_method, register
 from tests.conftest import textures
 from tests.experiments.conftest import SMALL
-
-NAMES = [method.name for method in list_methods()]
 
 
 def build(name: str, backbone: Backbone, seed: int = 0) -> Method:
     method = find_method(name)
     overrides = {key: value for key, value in SMALL.items() if key not in method.fixed}
     return method.build(backbone, method.resolve({**overrides, "search_images": 32}), seed)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_learns_and_goes_on_after_saving_and_loading(name: str, tiny_backbone: Backbone, tmp_path: Path) -> None:
-    images, labels = textures(10)
-    method = build(name, tiny_backbone)
-    cost = method.learn(images, labels)
-    assert cost.forward_passes >= len(images)
-    assert cost.backward_passes == 0
-    method.save(tmp_path / "model")
-    restored = find_method(name).load(tmp_path / "model", tiny_backbone)
-    more, names = textures(6, classes=6, seed=1)
-    for each in (method, restored):
-        each.learn(more, names)
-    unseen, truth = textures(6, seed=2)
-    predicted = method.predict(unseen)
-    assert restored.predict(unseen) == predicted
-    assert np.mean(np.array(predicted) == truth) > 0.4
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_is_described_and_records_every_setting(name: str) -> None:
-    method = find_method(name)
-    assert len(method.summary) > 10
-    assert method.row
-    assert method.resolve({"population": 4})["population"] == 4
-    assert method.fixed.items() <= method.resolve({}).items()
 
 
 def test_kem_passes_every_image_once_and_foro_more_often(tiny_backbone: Backbone) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
+import foro.experiments.alone
 from foro.data.lock import locked
-from foro.errors import InputError
+from foro.errors import FoRoError, InputError
+from foro.experiments.alone import run_alone
 from foro.experiments.bench import Bench, DataOptions
 from foro.experiments.features import FeatureCache
 from foro.experiments.grid import run_all
@@ -145,6 +148,38 @@ def test_timed_runs_take_nothing_from_the_cache(bench: Bench, tmp_path: Path) ->
     assert timed.learning_seconds > 0
     assert timed.results == untimed.results
     assert runner.finished(KEM) is not None
+
+
+def test_a_timed_run_has_a_process_of_its_own(bench: Bench, tmp_path: Path) -> None:
+    runner = Runner(bench, tmp_path, FeatureCache(tmp_path / "features"))
+    shared = runner.run(KEM)
+    assert shared is not None
+    assert not shared.alone
+    assert shared.peak_megabytes is None
+    (alone,) = run_all(runner, [KEM], timed=True)
+    assert alone.alone
+    assert alone.learning_seconds is not None
+    assert alone.results == shared.results
+    before = alone.path.stat().st_mtime_ns
+    run_all(runner, [KEM], timed=True)
+    assert alone.path.stat().st_mtime_ns == before  # it is there
+
+
+def test_a_mistake_in_a_process_of_its_own_is_said_here(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / WORK).write_text("a file where a folder must be")
+    with pytest.raises(FoRoError, match="cannot be written"):
+        run_alone(Runner(bench, tmp_path), KEM, True, lambda _more: None)
+
+
+def _die(*_arguments: Any) -> None:
+    """What a process does that the system has no more memory for."""
+    os._exit(3)
+
+
+def test_a_process_that_dies_is_reported(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foro.experiments.alone, "_run", _die)
+    with pytest.raises(FoRoError, match="the process that ran kem ended with code 3 before it had a result"):
+        run_alone(Runner(bench, tmp_path), KEM, True, lambda _more: None)
 
 
 def test_a_run_that_another_process_is_at_is_left_to_it(bench: Bench, tmp_path: Path) -> None:

@@ -67,7 +67,8 @@ def test_each_study_asks_for_what_the_paper_has() -> None:
 
 
 def test_ours_stands_beside_the_papers_with_the_difference_and_the_conditions() -> None:
-    table = find_study("comparison", "table").build(Choice(datasets=("cifar100",), tasks=(5,)), run_with(0, 1))
+    choice = Choice(datasets=("cifar100",), tasks=(5,), methods=("foro", "kem"))
+    table = find_study("comparison", "table").build(choice, run_with(0, 1))
     cell = row(table, "FoRo", "foro").cells[0]
     assert cell.paper == Value(88.3, 1.18, 3)
     assert cell.ours is not None
@@ -80,6 +81,15 @@ def test_ours_stands_beside_the_papers_with_the_difference_and_the_conditions() 
     assert "<sup>a</sup> nano at 64 px instead of the paper's ViT-B/16 at 224 px; a subset: cifar100: 50 of" in text
     assert "seeds 0, 1." in text
     assert "doi:10.1145/3746027.3755302" in text
+
+
+def test_every_row_of_the_comparison_has_a_method_of_ours() -> None:
+    """The paper's ten rows, in its order, and none without a method that can be run."""
+    table = find_study("comparison", "table").build(Choice(datasets=("cifar100",)), run_with(0))
+    rows = table.sections[0].rows
+    assert tuple(dict.fromkeys(each.label for each in rows)) == paper.METHODS
+    assert {"ft", "lwf", "dsg", "l2p", "layup", "adam", "ranpac"} <= {each.method for each in rows}
+    assert all(cell.ours and cell.paper for each in rows for cell in each.cells)
 
 
 def test_runs_under_other_conditions_have_another_mark() -> None:
@@ -119,10 +129,32 @@ def test_the_ablation_says_what_it_is_an_average_of() -> None:
 def test_seconds_that_the_cache_cut_short_are_not_shown() -> None:
     study = find_study("complexity", "table")
     timed = row(study.build(Choice(), run_with(0)), "KEM", "kem")
-    assert [cell.ours and cell.ours.mean for cell in timed.cells] == [2.0, 0.0, pytest.approx(80.0), 0.0, 50.0, 100.0]
+    expected = [2.0, 0.0, pytest.approx(80.0), 0.0, 50.0, 100.0, 1.0, 1.0]
+    assert [cell.ours and cell.ours.mean for cell in timed.cells] == expected
     cached = row(study.build(Choice(), lambda ask: [made_up(ask, 0, cached=5)]), "KEM", "kem")
     assert cached.cells[4].ours is None
     assert cached.cells[2].ours is not None
+    shared = row(study.build(Choice(), lambda ask: [made_up(ask, 0, alone=False)]), "KEM", "kem")
+    assert shared.cells[5].ours is None  # the memory of a process that had done other runs
+    assert shared.cells[4].ours is not None
+
+
+def test_costs_are_ratios_to_kem_and_the_papers_to_its_own() -> None:
+    study = find_study("complexity", "table")
+    slow = {"seconds": 6.0, "peak_megabytes": 150.0, "cached_passes": 0}
+    learn = {**slow, "forward_passes": 40, "backward_passes": 20, "note": None}
+    task = {"labels": [], "train_images": 20, "test_images": 10, "learn": learn, "test": slow}
+
+    def answers(ask: Ask) -> Sequence[Record]:
+        return [made_up(ask, 0)] if ask.method == "kem" else [made_up(ask, 0, tasks=[task] * 25)]
+
+    table = study.build(Choice(methods=("kem", "foro"), values=(6,)), answers)
+    cells = row(table, "FoRo (K = 6)", "foro").cells
+    assert [cell.ours and cell.ours.mean for cell in cells[-2:]] == [3.0, 1.5]
+    assert [cell.paper and round(cell.paper.mean, 2) for cell in cells[-2:]] == [6.0, 1.06]
+    assert {each.label for each in table.sections[0].rows} == {*paper.METHODS, "FoRo (K = 6)"} - {"FoRo"}
+    alone = row(study.build(Choice(methods=("foro",), values=(6,)), answers), "FoRo (K = 6)", "foro").cells
+    assert [cell.ours for cell in alone[-2:]] == [None, None]  # nothing to compare with
 
 
 def test_csv_has_one_line_for_each_cell() -> None:

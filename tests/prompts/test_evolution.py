@@ -5,6 +5,7 @@ import pytest
 
 from foro.knowledge import KnowledgeEncoder
 from foro.prompts import ActivationHistory, Fitness, PromptDistribution, PromptEvolution
+from foro.prompts.sample import LocalSample
 from foro.prompts.search import improves, search_prompt, stratified
 
 
@@ -76,7 +77,8 @@ def test_search_finds_a_better_prompt_and_stops_when_nothing_gets_better() -> No
     empty = forward(tokens, None)[0]
     fitness = Fitness.on(empty, LABELS, KnowledgeEncoder(3, 64), ActivationHistory.of(empty), terms="entropy")
     evolution = PromptEvolution(PromptDistribution.initial(1, 3), seed=1)
-    found = search_prompt(forward, tokens, fitness, evolution, generations=60, patience=5)
+    judge = LocalSample(forward, tokens).judge(fitness, np.arange(30))
+    found = search_prompt(judge, evolution, generations=60, patience=5)
     assert found.fitness < fitness(empty)
     assert found.fitness == pytest.approx(fitness(forward(tokens, found.prompt[None])[0]))
     unseen = np.zeros(30, bool)
@@ -87,7 +89,7 @@ def test_search_finds_a_better_prompt_and_stops_when_nothing_gets_better() -> No
     assert not improves(before, before, unseen)
     assert not improves(before, after, np.zeros(30, bool))
 
-    flat = search_prompt(lambda t, c: np.stack([empty] * len(c)), tokens, fitness, evolution, 60, patience=3)
+    flat = search_prompt(lambda candidates: [fitness(empty)] * len(candidates), evolution, 60, patience=3)
     assert flat.generations == 4
 
 

@@ -30,12 +30,15 @@ class Checkpoint:
     tensors: Mapping[str, NDArray[np.float32]]
     config: Mapping[str, Any]
     architecture: Architecture
+    origin: Path | None = None  # where it can be read again
 
     @classmethod
-    def from_tensors(cls, tensors: Mapping[str, NDArray[np.float32]], config: Mapping[str, Any]) -> Checkpoint:
+    def from_tensors(
+        cls, tensors: Mapping[str, NDArray[np.float32]], config: Mapping[str, Any], origin: Path | None = None
+    ) -> Checkpoint:
         """Check tensors and config against each other."""
         architecture = infer_architecture({name: array.shape for name, array in tensors.items()}, config)
-        return cls(tensors, config, architecture)
+        return cls(tensors, config, architecture, origin)
 
     @property
     def name(self) -> str:
@@ -81,7 +84,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         arrays, _ = read_tensors(weights, BackboneError)
         # Float32 stays a view of the mapped file: a large model is held once, by whatever runs it.
         tensors = {name: np.require(each, np.float32, "C") for name, each in arrays.items() if each.dtype.kind == "f"}
-        return Checkpoint.from_tensors(tensors, config)
+        return Checkpoint.from_tensors(tensors, config, path.resolve())
     except BackboneError as error:
         raise error if str(weights) in str(error) else BackboneError(f"{weights}: {error}") from None
 

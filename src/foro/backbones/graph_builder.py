@@ -9,41 +9,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Opset 20 is the first with Gelu; every onnxruntime that FoRo accepts runs it.
-OPSET = 20
-IR_VERSION = 9
+from foro.backbones import onnx_proto
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A serialised ONNX model and the weights it refers to by name.
+    """A serialised ONNX graph without its weights, and these by name.
 
     Weights stay NumPy arrays and are handed to the runtime as they are, so that neither protobuf's limit of
     2 GB nor a second copy of a large model stands in the way.
     """
 
-    model: bytes
+    content: bytes
     weights: Mapping[str, Array]
+
+    @property
+    def model(self) -> bytes:
+        """The model for a runtime that is given the weights by name: there is no file of the name that it says."""
+        tensors = [onnx_proto.tensor(name, each, {"location": "weights"}) for name, each in self.weights.items()]
+        return onnx_proto.model(self.content + onnx_proto.graph((), tensors, (), ()), {})
 
 
 class GraphBuilder:
     """Collects nodes; every method that adds one returns the name of its output."""
 
     def __init__(self) -> None:
-        self._nodes: list[Any] = []
+        self._nodes: list[bytes] = []
         self._constants: dict[str, Array] = {}
         self._weights: dict[str, Array] = {}
         self._names: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 
     def add(self, operator: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
         """Add one node; returns a name, or a list of names where there are several outputs."""
-        from onnx import helper
-
         name = f"{operator}_{len(self._nodes)}"
         results = [name] if outputs == 1 else [f"{name}_{index}" for index in range(outputs)]
-        self._nodes.append(helper.make_node(operator, inputs, results, name=name, **attributes))
+        self._nodes.append(onnx_proto.node(operator, inputs, results, attributes))
         return name if outputs == 1 else results
 
     def integers(self, *values: int) -> str:
@@ -71,23 +73,19 @@ class GraphBuilder:
         output_name: str,
     ) -> Graph:
         """Close the graph: float32 inputs by name and shape, and one float32 output."""
-        from onnx import TensorProto, helper, numpy_helper
-
-        self._nodes.append(helper.make_node("Identity", [output], [output_name], name="output"))
-        initializers = [numpy_helper.from_array(value, name) for name, value in self._constants.items()]
-        for name, value in self._weights.items():
-            tensor = TensorProto(name=name, dims=value.shape, data_location=TensorProto.EXTERNAL)
-            tensor.data_type = helper.np_dtype_to_tensor_dtype(value.dtype)
-            # Never opened: the runtime is given the array under this name instead.
-            tensor.external_data.add(key="location", value="weights")
-            initializers.append(tensor)
-        graph = helper.make_graph(
-            self._nodes,
-            "foro",
-            [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()],
-            [helper.make_tensor_value_info(output_name, TensorProto.FLOAT, output_shape)],
-            initializers,
+        return self.close(
+            {name: ("float32", shape) for name, shape in inputs.items()}, {output_name: (output, output_shape)}
         )
-        opset = helper.make_opsetid("", OPSET)
-        model = helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION)
-        return Graph(model.SerializeToString(), dict(self._weights))
+
+    def close(
+        self,
+        inputs: Mapping[str, tuple[str, Sequence[int | str]]],
+        outputs: Mapping[str, tuple[str, Sequence[int | str]]],
+    ) -> Graph:
+        """Close the graph: inputs by name with type and shape, and float32 outputs by name with what they are."""
+        for name, (tensor, _) in outputs.items():
+            self._nodes.append(onnx_proto.node("Identity", [tensor], [name], {}))
+        constants = [onnx_proto.tensor(name, each) for name, each in self._constants.items()]
+        given = [onnx_proto.value(name, kind, shape) for name, (kind, shape) in inputs.items()]
+        found = [onnx_proto.value(name, "float32", shape) for name, (_, shape) in outputs.items()]
+        return Graph(onnx_proto.graph(self._nodes, constants, given, found), dict(self._weights))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -81,6 +82,8 @@ def start_session(
     graph: Graph, threads: int | None = None, providers: Sequence[str] | None = None
 ) -> onnxruntime.InferenceSession:
     """A session of ONNX Runtime that holds its own copy of the graph's weights."""
+    # Newer versions report their use to their maker, over the network, unless they are told not to.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
     available = onnxruntime.get_available_providers()

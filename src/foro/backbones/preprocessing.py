@@ -88,11 +88,18 @@ class Preprocessing:
 
     def __call__(self, image: Image.Image) -> NDArray[np.float32]:
         """Normalised pixels (3, S, S) of one image; an image that is not RGB is converted."""
+        return self.normalise(self.crop(image))
+
+    def crop(self, image: Image.Image) -> NDArray[np.uint8]:
+        """The part (S, S, 3) of an image that the backbone sees, at its size and a quarter of the pixels' memory."""
         if min(image.size) < 1:
             raise InputError(f"an image of {image.width} x {image.height} pixels is empty")
         rgb = image if image.mode == "RGB" else image.convert("RGB")
-        cropped = np.asarray(self._crop(self._resize(rgb)))
-        pixels: NDArray[np.float32] = np.ascontiguousarray(cropped.transpose(2, 0, 1), dtype=np.float32)
+        return np.asarray(self._cut(self.resize(rgb)))
+
+    def normalise(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Normalised pixels (…, 3, S, S) of crops (…, S, S, 3)."""
+        pixels: NDArray[np.float32] = np.ascontiguousarray(np.moveaxis(crops, -1, -3), dtype=np.float32)
         mean, std = np.array(self.mean, np.float32), np.array(self.std, np.float32)
         # (x / 255 - mean) / std in two passes over the pixels instead of three.
         pixels *= (1 / (255 * std))[:, None, None]
@@ -106,7 +113,8 @@ class Preprocessing:
             return np.empty((0, 3, self.image_size, self.image_size), np.float32)
         return np.stack(pixels)
 
-    def _resize(self, image: Image.Image) -> Image.Image:
+    def resize(self, image: Image.Image) -> Image.Image:
+        """The whole RGB image at the size that is then cropped; done twice, it changes nothing more."""
         target = math.floor(self.image_size / self.crop_pct)
         width, height = image.size
         if self.crop_mode == "squash":
@@ -120,7 +128,7 @@ class Preprocessing:
             size = (int(target * width / shortest), int(target * height / shortest))
         return image if size == image.size else image.resize(size, _INTERPOLATIONS[self.interpolation])
 
-    def _crop(self, image: Image.Image) -> Image.Image:
+    def _cut(self, image: Image.Image) -> Image.Image:
         size = self.image_size
         if min(image.size) < size:
             fill = tuple(round(255 * value) for value in self.mean) if self.crop_mode == "border" else (0, 0, 0)

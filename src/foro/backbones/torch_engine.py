@@ -43,7 +43,7 @@ class TorchBackbone(Described):
         device: str = "auto",
         memory_budget: int = DEFAULT_MEMORY_BUDGET,
     ) -> None:
-        torch = _import_torch()
+        torch = import_torch()
         if threads is not None:
             if threads < 1:
                 raise BackboneError(f"threads must be at least 1, not {threads}")
@@ -51,8 +51,8 @@ class TorchBackbone(Described):
         super().__init__(checkpoint, image_size)
         self._memory_budget = memory_budget
         self._torch = torch
-        self._device = _device(torch, device)
-        self._model = _build(torch, checkpoint, self.image_size).to(self._device).eval()
+        self._device = find_device(torch, device)
+        self._model = build_vit(torch, checkpoint, self.image_size).to(self._device).eval()
 
     def embed(self, pixels: Float32) -> Float32:
         """Tokens (n, m, dim) of preprocessed pixels (n, 3, image_size, image_size)."""
@@ -99,16 +99,18 @@ class TorchBackbone(Described):
         return self._torch.tensor(array, device=self._device)
 
 
-def _import_torch() -> Any:
+def import_torch(user: str = "the torch engine") -> Any:
+    """The module torch, or an error that says how to get it."""
     try:
         import timm  # noqa: F401  # named here so that half an extra is reported, too
         import torch
     except ImportError as error:
-        raise BackboneError(f'the torch engine needs the torch extra: pip install "foro[torch]" ({error})') from None
+        raise BackboneError(f'{user} needs the torch extra: pip install "foro[torch]" ({error})') from None
     return torch
 
 
-def _device(torch: Any, name: str) -> Any:
+def find_device(torch: Any, name: str = "auto") -> Any:
+    """The device of a name; ``auto`` is the fastest there is."""
     if name == "auto":
         accelerators = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
         name = next((kind for kind, usable in accelerators.items() if usable), "cpu")
@@ -119,7 +121,7 @@ def _device(torch: Any, name: str) -> Any:
         raise BackboneError(f"torch cannot use the device {name!r} here: {first_line(error)}") from None
 
 
-def _build(torch: Any, checkpoint: Checkpoint, image_size: int) -> Any:
+def build_vit(torch: Any, checkpoint: Checkpoint, image_size: int) -> Any:
     """timm's VisionTransformer with the checkpoint's weights, positions resampled as every engine does."""
     architecture = checkpoint.architecture
     with torch.device("meta"):

@@ -3,21 +3,81 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+import warnings
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 import foro
-from foro.cli import demo, experiment
-from foro.errors import FoRoError
+from foro.cli.options import EXIT_CODES
+from foro.errors import FoRoError, FoRoWarning
+
+COMMANDS = {
+    "Teach a model": ["learn", "unlearn", "forget", "merge"],
+    "Use it": ["predict", "evaluate", "info", "export", "serve"],
+    "More": ["backbone", "demo", "experiment"],
+}
+"""Every command by what it is for. Its file has its name, and a function of that name or, for a group, ``app``."""
+
+NAMES = [name for names in COMMANDS.values() for name in names]
+LONGEST = 200
+"""Characters of a command's first sentence: all of it is shown."""
+
+
+class LazyGroup(TyperGroup):
+    """Imports a command's file when the command is used: no command waits for the others."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names, in the order of the help."""
+        return NAMES
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name, or None."""
+        if cmd_name not in NAMES:
+            return None
+        module = import_module(f"foro.cli.{cmd_name}")
+        if hasattr(module, "app"):
+            command: Any = get_command(module.app)
+            command.name = cmd_name
+        else:
+            single = typer.Typer(add_completion=False, rich_markup_mode=None)
+            single.command(cmd_name)(getattr(module, cmd_name))
+            command = get_command(single)
+        for each in (command, *getattr(command, "commands", {}).values()):
+            each.help = _with_examples(each.help or "")
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands by what they are for."""
+        width = max(map(len, NAMES))
+        for purpose, names in COMMANDS.items():
+            with formatter.section(purpose):
+                helps = [self.get_command(ctx, name).get_short_help_str(LONGEST) for name in names]
+                formatter.write_dl([(name.ljust(width), text) for name, text in zip(names, helps, strict=True)])
+
 
 app = typer.Typer(
     name="foro",
+    cls=LazyGroup,
     help="Forward-only continual learning: an image classifier that keeps learning and does not forget.",
+    epilog=EXIT_CODES,
     no_args_is_help=True,
+    rich_markup_mode=None,  # rich alone would take longer to import than everything else
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _with_examples(text: str) -> str:
+    """A help text whose examples are shown line by line as they are written."""
+    before, heading, after = text.partition("Examples:\n\n")
+    if not heading:
+        return text
+    lines = [line for line in after.splitlines() if line.strip()]
+    return f"{before}{heading}\b\n" + "\n".join(lines)  # click rewraps no paragraph that starts with \b
 
 
 def _version(shown: bool) -> None:
@@ -35,14 +95,15 @@ def _options(
     pass
 
 
-app.command("demo")(demo.demo)
-app.add_typer(experiment.app, name="experiment")
-
-
 def main() -> None:
-    """Runs the command line: 0 when all went well, 2 for a user's mistake, 130 for Ctrl-C."""
+    """Runs the command line, which ends with one of the codes of ``EXIT_CODES``."""
     try:
-        app()
+        with warnings.catch_warnings():
+            # What libraries say of odd images is not for the user; what FoRo says is a sentence, not a line of code.
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("default", FoRoWarning)
+            warnings.showwarning = lambda message, *_: typer.echo(f"foro: {message}", err=True)
+            app()
     except FoRoError as error:
         typer.echo(f"foro: {error}", err=True)
         sys.exit(2)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from foro.cli.engine_options import Address, EngineName, GpusPerWorker, Workers
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="The paper's protocol: runs, tables, figures and a report. Ctrl-C is safe: the same command goes on.",
     no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -33,6 +37,9 @@ Seeds = Annotated[str, typer.Option(help="Seeds, of the class order and of the m
 Out = Annotated[Path, typer.Option(help="Folder of the results.")]
 Cache = Annotated[bool, typer.Option(help="Keep features (at most 4 GB in the cache folder), to extract them once.")]
 Set = Annotated[list[str], typer.Option("--set", help="A setting as name=value; may be repeated.")]
+Fast = Annotated[
+    bool, typer.Option("--fast", help="Short trainings of the methods that train, shown as such; FoRo stays as it is.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
 Methods = Annotated[str | None, typer.Option(help="Only these methods of ours, such as foro,kem; default: all.")]
 Datasets = Annotated[str | None, typer.Option("--dataset", help="Data sets, if not those of the paper.")]
@@ -59,6 +66,11 @@ def run(
     out: Out = Path("runs"),
     cache: Cache = True,
     settings: Set = [],  # noqa: B006  typer's way of an option that may be repeated
+    fast: Fast = False,
+    engine: EngineName = "local",
+    address: Address = None,
+    workers: Workers = None,
+    gpus_per_worker: GpusPerWorker = None,
     as_json: Json = False,
 ) -> None:
     """Run every method on every data set, number of tasks and seed; what is complete is not run again.
@@ -70,12 +82,18 @@ def run(
         foro experiment run --dataset cifar100,cub200 --tasks 5,25 --methods foro,kem --seeds 0,1,2 --data-dir data
 
         foro experiment run --dataset cifar100 --backbone vit_base_patch16_224.augreg_in1k --set population=4
+
+        foro experiment run --dataset digits --methods foro,ft,lwf,l2p --fast
+
+        foro experiment run --dataset digits --methods foro,kem --seeds 0,1,2 --engine ray --workers 2
     """
     from rich.console import Console
 
+    from foro.distributed.grid import find_grid
     from foro.experiments.session import open_runner, run_product
     from foro.experiments.summary import to_json
 
+    together = find_grid(engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
     runner = open_runner(
         backbone=backbone,
         image_size=image_size,
@@ -86,8 +104,11 @@ def run(
         out=out,
         cache=cache,
         settings=settings,
+        fast=fast,
     )
-    groups = run_product(runner, datasets=dataset, tasks=tasks, methods=methods, seeds=seeds, blur=blur)
+    groups = run_product(
+        runner, datasets=dataset, tasks=tasks, methods=methods, seeds=seeds, blur=blur, together=together
+    )
     if as_json:
         typer.echo(json.dumps([to_json(group) for group in groups]))
         return
@@ -114,6 +135,7 @@ def table(
     run: Run = True,
     cache: Cache = True,
     settings: Set = [],  # noqa: B006
+    fast: Fast = False,
     as_json: Json = False,
 ) -> None:
     """A table of the paper with its figures beside ours, as Markdown, CSV and PNG; runs what is missing.
@@ -140,6 +162,7 @@ def table(
         out=out,
         cache=cache,
         settings=settings,
+        fast=fast,
     )
     _study(runner, "table", name, dataset, tasks, methods, values, seeds, file_name, run, as_json)
 
@@ -163,6 +186,7 @@ def figure(
     run: Run = True,
     cache: Cache = True,
     settings: Set = [],  # noqa: B006
+    fast: Fast = False,
     as_json: Json = False,
 ) -> None:
     """A figure of the paper: ours as curves, with what the paper states; runs what is missing.
@@ -189,6 +213,7 @@ def figure(
         out=out,
         cache=cache,
         settings=settings,
+        fast=fast,
     )
     _study(runner, "figure", name, dataset, tasks, methods, values, seeds, file_name, run, as_json)
 

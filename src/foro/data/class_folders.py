@@ -27,7 +27,7 @@ def read_class_folders(folder: str | os.PathLike[str], pattern: str = "*") -> Sa
     images: list[Path] = []
     labels: list[str | int] = []
     for each in classes:
-        found = _images_under(each)
+        found = images_under(each)
         if not found:
             raise DataError(f"{each} has no images")
         images += found
@@ -54,7 +54,8 @@ def split_by_name(samples: Samples, seed: int) -> tuple[Samples, Samples]:
     return samples.take(i for i in range(len(samples)) if i not in test), samples.take(sorted(test))
 
 
-def _images_under(folder: Path) -> list[Path]:
+def images_under(folder: Path) -> list[Path]:
+    """Every image in a folder and the folders within, in sorted order."""
     found = []
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not _hidden(name))

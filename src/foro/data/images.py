@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from foro.backbones.preprocessing import Preprocessing
 from foro.data.parallel import ordered_map
@@ -23,6 +23,9 @@ Float32 = NDArray[np.float32]
 
 MOST_PIXELS = 178_956_970
 """Pillow's own limit against decompression bombs; at that size an RGB image takes half a gigabyte."""
+
+NARROWEST = 200
+"""Long side to short side: at the size where the short side fits a backbone, the long one would fill the memory."""
 
 
 def check_images(images: object) -> Images:
@@ -48,8 +51,11 @@ def load_image(source: ImageSource) -> Image.Image:
     path = Path(source)
     try:
         with Image.open(path) as image:
-            if image.width * image.height > MOST_PIXELS:
-                raise InputError(f"{path} has {image.width} × {image.height} pixels, more than can be decoded safely")
+            width, height = image.size
+            if width * height > MOST_PIXELS:
+                raise InputError(f"{path} has {width} × {height} pixels, more than can be decoded safely")
+            if max(width, height) > NARROWEST * min(width, height):
+                raise InputError(f"{path} has {width} × {height} pixels, too narrow to be cut to a square")
             return _as_rgb(image)
     except FileNotFoundError:
         raise InputError(f"there is no image {path}") from None
@@ -57,8 +63,14 @@ def load_image(source: ImageSource) -> Image.Image:
         raise InputError(f"{path} is a folder, not an image") from None
     except InputError:
         raise
+    except Image.DecompressionBombError:
+        raise InputError(f"{path} has more pixels than can be decoded safely") from None
+    except UnidentifiedImageError:
+        reason = "it is empty" if not path.stat().st_size else "it has no known format"
+        raise InputError(f"{path} cannot be read as an image: {reason}") from None
     except Exception as error:  # Pillow raises anything from SyntaxError to struct.error on damaged files
-        raise InputError(f"{path} cannot be read as an image: {error}") from None
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise InputError(f"{path} cannot be read as an image: {reason}") from None
 
 
 def _as_rgb(image: Image.Image) -> Image.Image:

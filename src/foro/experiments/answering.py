@@ -6,6 +6,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from foro.experiments.common import check_common, free
 from foro.experiments.draw_curves import draw_curves
 from foro.experiments.draw_table import draw_table
 from foro.experiments.grid import run_all
@@ -21,15 +22,18 @@ from foro.experiments.table import Table
 def answered(study: Study, choice: Choice, runner: Runner, seeds: Sequence[int], run: bool = True) -> Table:
     """The table of a study; with ``run``, after running what is missing.
 
-    The runner's common settings are for all rows, except for a method that is defined by another value of one.
+    The runner's common settings are for all rows whose method has them, except one that is defined by its value.
     """
 
     def specs(ask: Ask) -> list[RunSpec]:
         settings = {**runner.common, **ask.settings}
-        return [RunSpec(ask.dataset, ask.tasks, ask.method, seed, _applicable(ask.method, settings)) for seed in seeds]
+        return [RunSpec(ask.dataset, ask.tasks, ask.method, seed, free(ask.method, settings)) for seed in seeds]
 
+    asks = study.asks(choice)
+    if methods := list(dict.fromkeys(ask.method for ask in asks)):
+        check_common(methods, runner.common)
     if run:
-        run_all(runner, [spec for ask in study.asks(choice) for spec in specs(ask)], study.timed)
+        run_all(runner, [spec for ask in asks for spec in specs(ask)], study.timed)
     return study.build(choice, lambda ask: [each for spec in specs(ask) if (each := runner.finished(spec))])
 
 
@@ -49,7 +53,7 @@ def from_records(study: Study, records: Sequence[Record], overrides: Settings) -
     choices += [Choice((dataset,), (length,), methods) for dataset in datasets for length in lengths]
 
     def answers(ask: Ask) -> list[Record]:
-        settings = find_method(ask.method).resolve(_applicable(ask.method, {**overrides, **ask.settings}))
+        settings = find_method(ask.method).resolve(free(ask.method, {**overrides, **ask.settings}))
         return [
             record
             for record in records
@@ -87,9 +91,3 @@ def write_table(table: Table, kind: Kind, folder: Path, name: str | None = None)
 def _tasks(record: Record) -> int | tuple[int, ...]:
     tasks = record.content["stream"]["tasks"]
     return tasks if isinstance(tasks, int) else tuple(tasks)
-
-
-def _applicable(method: str, settings: Settings) -> Settings:
-    """Settings without those that define the method."""
-    fixed = find_method(method).fixed
-    return {name: value for name, value in settings.items() if name not in fixed}

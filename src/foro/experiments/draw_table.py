@@ -41,7 +41,7 @@ def _body(section: Section, notes: Footnotes) -> list[list[tuple[str, str]]]:
     """Words and colours of each row, after its label and method."""
     body = []
     for row in section.rows:
-        words = [(row.label, INK), (row.method or NONE, INK if row.method else PALE)]
+        words = [(row.label, INK), (row.ours or NONE, INK if row.ours else PALE)]
         for cell, column in zip(row.cells, section.columns, strict=True):
             mark = notes.mark(cell)
             words.append((cell.paper.text(column.digits) if cell.paper else NONE, PALE))

@@ -28,7 +28,7 @@ def _section(table: Table, section: Section, notes: Footnotes) -> str:
 
 
 def _row(row: Row, columns: tuple[Column, ...], notes: Footnotes) -> str:
-    method = f"<code>{escape(row.method)}</code>" if row.method else NONE
+    method = f"<code>{escape(row.ours)}</code>" if row.ours else NONE
     cells = "".join(_cell(cell, column, notes) for cell, column in zip(row.cells, columns, strict=True))
     return f"<tr><th scope=row>{escape(row.label)}</th><td>{method}</td>{cells}</tr>"
 

@@ -49,7 +49,12 @@ class LearnerMethod(Method):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FoRoWarning)  # the note goes into the result instead
             report = self.learner.learn(images, labels)
+        self.settle()
         return LearnCost(report.forward_passes, note=report.note)
+
+    def settle(self) -> None:
+        """Solves for the classifier at once: its time and memory are part of learning, not of the first prediction."""
+        self.learner.encoder.weights  # noqa: B018  it is kept
 
     def predict(self, images: Images) -> list[Label]:
         return self.learner.predict(images)

@@ -48,7 +48,7 @@ def difference_text(cell: Cell, column: Column) -> str:
 
 
 def _words(row: Row, columns: tuple[Column, ...], notes: Footnotes) -> list[str]:
-    words = [row.label, f"`{row.method}`" if row.method else NONE]
+    words = [row.label, f"`{row.ours}`" if row.ours else NONE]
     for cell, column in zip(row.cells, columns, strict=True):
         mark = notes.mark(cell)
         words += [

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, ClassVar, TypeVar
@@ -20,7 +21,7 @@ from foro.knowledge.encoder import Label
 
 Settings = Mapping[str, Any]
 
-PACKAGES = ("foro.experiments.methods",)
+PACKAGES = ("foro.experiments.methods", "foro.baselines")
 """Where methods are registered: every module in these packages is imported before a name is looked up."""
 
 
@@ -43,11 +44,18 @@ class Method(ABC):
     row: ClassVar[str]  # which row of the paper's tables it stands beside
     summary: ClassVar[str]
     fixed: ClassVar[Settings] = {}  # settings that make the method what it is and cannot be overridden
+    needs: ClassVar[tuple[str, ...]] = ()  # modules of the torch extra that it cannot run without
 
     @classmethod
     @abstractmethod
     def resolve(cls, overrides: Settings) -> dict[str, Any]:
         """Every setting by name, JSON-ready, with the overrides applied; an InputError for one it does not have."""
+
+    @classmethod
+    def check_installed(cls, settings: Settings) -> None:
+        """Nothing, or an error that says what must be installed before it can run with these settings."""
+        if lacking := [name for name in cls.needs if find_spec(name) is None]:
+            raise InputError(f'{cls.name} needs {" and ".join(lacking)}: pip install "foro[torch]"')
 
     @classmethod
     @abstractmethod

@@ -7,9 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from foro.data.images import Images
+from foro.errors import InputError
 from foro.experiments.learner_method import LearnerMethod
 from foro.experiments.method import Settings
 from foro.knowledge.encoder import Label
+from foro.knowledge.packed import Float64
 
 
 class NearestMean(LearnerMethod):
@@ -21,9 +23,18 @@ class NearestMean(LearnerMethod):
 
     fixed: ClassVar[Settings] = {"projection_dim": None}
 
+    def settle(self) -> None:
+        """Nothing: the means need no classifier."""
+
     def predict(self, images: Images) -> list[Label]:
-        features = self.learner.features(images).astype(np.float64)
-        means = self.learner.encoder.means
-        cosines = features @ (means / np.linalg.norm(means, axis=1, keepdims=True)).T
         labels = self.learner.labels
-        return [labels[number] for number in cosines.argmax(axis=1)]
+        if not labels:
+            raise InputError("nothing has been learned yet")
+        features = self.learner.features(images).astype(np.float64)
+        return [labels[number] for number in cosines(features, self.learner.encoder.means).argmax(axis=1)]
+
+
+def cosines(features: Float64, means: Float64) -> Float64:
+    """Cosines (n, c) between features (n, d) and class means (c, d), each times the length of the feature."""
+    scores: Float64 = features @ (means / np.linalg.norm(means, axis=1, keepdims=True)).T
+    return scores

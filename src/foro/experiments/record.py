@@ -48,10 +48,15 @@ class Record:
         return None if any(stage["cached_passes"] for stage in stages) else sum(stage["seconds"] for stage in stages)
 
     @property
+    def alone(self) -> bool:
+        """Whether the process that did the run did no other."""
+        return bool(self.content.get("alone"))
+
+    @property
     def peak_megabytes(self) -> float | None:
-        """Highest memory of the process while it learned."""
+        """Highest memory of the process while it learned; None where it had done other runs, which leave traces."""
         peaks = [stage["peak_megabytes"] for stage in self._stages("learn")]
-        return None if None in peaks else max(peaks)
+        return max(peaks) if self.alone and None not in peaks else None
 
     def passes_per_sample(self, direction: str = "forward") -> float:
         """Passes through the backbone for each image that was learned: ``forward`` or ``backward``."""

@@ -46,14 +46,15 @@ class Runner:
     cache: FeatureCache | None = None
     common: Settings = field(default_factory=dict)  # overrides that all runs of the command share, for the report
     save_seconds: float = SAVE_SECONDS
+    alone: bool = False  # whether this process does no other run, so that its memory is this one's
 
     def finished(self, spec: RunSpec, timed: bool = False) -> Record | None:
-        """The result of a run that is complete; for ``timed``, only if its seconds were not cut short by the cache."""
+        """The result of a run that is complete; for ``timed``, only if it has seconds and memory that are its own."""
         path = self._path(spec)
         if not path.exists():
             return None
         record = read_record(path)
-        return None if timed and record.learning_seconds is None else record
+        return record if not timed or (record.alone and record.learning_seconds is not None) else None
 
     def run(
         self, spec: RunSpec, timed: bool = False, wait: bool = True, advance: Advance = lambda _more: None
@@ -137,7 +138,8 @@ class Runner:
         chosen, backbone = find_method(spec.method), self.bench.backbone
         try:
             content = read_json(work / "state.json")
-            if not timed or Record(work, content).learning_seconds is not None:
+            saved = Record(work, content)
+            if not timed or (saved.learning_seconds is not None and saved.alone == self.alone):
                 return chosen.load(work / content.pop("model"), backbone, cache), content
         except (FoRoError, KeyError):
             pass  # nothing was saved, or it is damaged: from the start
@@ -187,6 +189,7 @@ class Runner:
             },
             "versions": versions(),
             "machine": machine(),
+            "alone": self.alone,
             "started": _now(),
             "accuracy": [],
             "tasks": [],

@@ -10,8 +10,9 @@ from foro.errors import InputError
 from foro.experiments import options
 from foro.experiments.answering import answered, write_table
 from foro.experiments.bench import Bench, DataOptions
+from foro.experiments.common import FAST, check_common, taken
 from foro.experiments.features import FeatureCache
-from foro.experiments.grid import run_all
+from foro.experiments.grid import Together, run_all
 from foro.experiments.method import find_method
 from foro.experiments.runner import Runner
 from foro.experiments.spec import RunSpec
@@ -31,14 +32,25 @@ def open_runner(
     out: Path,
     cache: bool,
     settings: Sequence[str],
+    fast: bool = False,
 ) -> Runner:
     """A runner for the options that all commands have."""
     data = DataOptions(data_dir, train_per_class, test_per_class, skip_bad)
     features = FeatureCache() if cache else None
-    return Runner(Bench(backbone, image_size, data), out, features, options.overrides(settings))
+    common = {**(FAST if fast else {}), **options.overrides(settings)}
+    return Runner(Bench(backbone, image_size, data), out, features, common)
 
 
-def run_product(runner: Runner, *, datasets: str, tasks: str, methods: str, seeds: str, blur: float) -> list[Group]:
+def run_product(
+    runner: Runner,
+    *,
+    datasets: str,
+    tasks: str,
+    methods: str,
+    seeds: str,
+    blur: float,
+    together: Together | None = None,
+) -> list[Group]:
     """Every method on every data set, number of tasks and seed; the results of the same method together."""
     lists = (
         _some(options.words(datasets), "data set"),
@@ -46,12 +58,14 @@ def run_product(runner: Runner, *, datasets: str, tasks: str, methods: str, seed
         _some(options.words(methods), "method"),
         _some(options.integers(seeds, "seeds"), "seed"),
     )
-    specs = [
-        RunSpec(dataset, length, method, seed, runner.common, blur) for dataset, length, method, seed in product(*lists)
-    ]
     for name in lists[2]:
-        find_method(name).resolve(runner.common)  # a mistake in a setting is found before any data are read
-    return grouped(run_all(runner, specs))
+        find_method(name).resolve(taken(name, runner.common))  # a mistake is found before any data are read
+    check_common(lists[2], runner.common)
+    specs = [
+        RunSpec(dataset, length, method, seed, taken(method, runner.common), blur)
+        for dataset, length, method, seed in product(*lists)
+    ]
+    return grouped(run_all(runner, specs, together=together))
 
 
 def make_study(

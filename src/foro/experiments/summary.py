@@ -64,17 +64,23 @@ def titles(groups: Sequence[Group]) -> tuple[list[str], str]:
 
 
 def settings_text(settings: Settings) -> str:
-    """``population = 4, generations = 10``."""
-    return ", ".join(f"{name} = {value}" for name, value in settings.items())
+    """``population = 4, generations = 10``; a preset is ``fast preset``."""
+    return ", ".join(f"{value} preset" if name == "preset" else f"{name} = {value}" for name, value in settings.items())
 
 
 def overridden(content: dict[str, Any]) -> Settings:
-    """The settings in which a run differs from the method's own, however they were given."""
+    """The settings in which a run differs from the method's own, however they were given.
+
+    A preset stands for all that it changes.
+    """
+    settings = content["settings"]
+    preset = {name: settings[name] for name in ("preset",) if name in settings}
     try:
-        usual = find_method(content["method"]).resolve({})
+        method = find_method(content["method"])
+        usual = {**method.resolve(preset), **{name: method.resolve({})[name] for name in preset}}
     except InputError:  # a method that is not installed here
         return dict(content["overrides"])
-    return {name: value for name, value in content["settings"].items() if usual.get(name) != value}
+    return {name: value for name, value in settings.items() if usual.get(name) != value}
 
 
 def grouped(records: Sequence[Record]) -> list[Group]:

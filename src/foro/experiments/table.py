@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
+from foro.errors import InputError
+from foro.experiments.method import find_method
 from foro.experiments.record import Record
+from foro.experiments.summary import settings_text
 from foro.experiments.value import Value
 
 
@@ -51,6 +54,12 @@ class Row:
     cells: tuple[Cell, ...]
     x: float | None = None
     series: str = "FoRo"
+
+    @property
+    def ours(self) -> str | None:
+        """The method, with the preset that it was run with if that is not its usual one."""
+        presets = {preset for cell in self.cells for record in cell.sources if (preset := short_preset(record))}
+        return f"{self.method} ({', '.join(sorted(presets))})" if presets else self.method
 
 
 @dataclass(frozen=True)
@@ -118,8 +127,26 @@ def conditions(records: Sequence[Record]) -> list[str]:
         blur = record.content["stream"]["blur"]
         text += f"; {100 * blur:g} % of each class in other tasks" if blur else ""
         text += f"; {data['skipped_images']} images that cannot be decoded left out" if data["skipped_images"] else ""
+        if preset := short_preset(record):
+            text += f"; {preset} preset: {_changes(record)}"
         seeds.setdefault(text, []).append(record.content["seed"])
     return [f"{text}; {_seeds_text(sorted(set(each)))}" for text, each in seeds.items()]
+
+
+def short_preset(record: Record) -> str | None:
+    """The preset of a run that was made shorter than published."""
+    preset: str | None = record.content["settings"].get("preset")
+    return None if preset == "published" else preset
+
+
+def _changes(record: Record) -> str:
+    """What the preset changed."""
+    settings = record.content["settings"]
+    try:
+        usual = find_method(record.content["method"]).resolve({})
+    except InputError:  # a method that is not installed here
+        return "see the result"
+    return settings_text({name: value for name, value in settings.items() if name != "preset" and usual[name] != value})
 
 
 def _seeds_text(seeds: list[int]) -> str:

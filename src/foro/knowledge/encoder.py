@@ -11,12 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from foro.errors import InputError
 from foro.interrupts import uninterrupted
+from foro.knowledge.calibration import probabilities
+from foro.knowledge.confidence import Confidence, Estimate, leave_one_out_scores
+from foro.knowledge.forgotten import Forgotten
+from foro.knowledge.label import Label as Label
 from foro.knowledge.packed import Float64
 from foro.knowledge.projection import RandomProjection
+from foro.knowledge.reservoir import Reservoir
 from foro.knowledge.solver import Solver
 from foro.knowledge.statistics import BLOCK, Classes, Statistics
 
-Label = str | int
 Regularisation = float | Literal["auto"]
 Arrays = dict[str, NDArray[Any]]
 
@@ -85,6 +89,9 @@ class KnowledgeEncoder:
         self._statistics = statistics
         self._solver = Solver(statistics, None if regularisation == "auto" else float(regularisation), seed)
         self._solution: tuple[Float64, float] | None = None
+        self._reservoir = Reservoir(features)
+        self._confidence: Confidence | None = None
+        self._forgotten: dict[Label, Forgotten] = {}
 
     @property
     def labels(self) -> list[Label]:
@@ -134,46 +141,69 @@ class KnowledgeEncoder:
         blocks = self._blocks(features)
         with uninterrupted():
             self._statistics.reserve(len(known), len(names))
-            self._solution, self._labels = None, list(known)
+            self._solution, self._confidence, self._labels = None, None, list(known)
             self._statistics.add(blocks, classes)
+            self._reservoir.add(features, names)
 
     def remove(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
         """Unlearns samples that were absorbed before: the classifier is as if they had never been seen."""
         features, names = self._checked(X, labels)
+        dropped = [name for name in dict.fromkeys(names) if name in self._forgotten and name not in self._labels]
+        with uninterrupted():
+            for name in dropped:
+                self.restore(name)
+            try:
+                self._remove(features, names)
+            finally:
+                for name in dropped:
+                    if name in self._labels:
+                        self.drop(name)
+
+    def _remove(self, features: Float64, names: list[Label]) -> None:
         counts = self.counts
         for name, count in Counter(names).items():
             learned = counts.get(name, 0)
             if count > learned:
                 raise InputError(f"cannot remove {count} samples of {name!r}: only {learned} were learned")
         classes = np.array([self._labels.index(name) for name in names])
-        with uninterrupted():
-            if not self._statistics.subtract(self._blocks(features), classes):
-                raise InputError(NEVER_LEARNED)
-            solution, self._solution = self._solution, None
-            if self.samples:
-                try:
-                    self._solve()
-                except InputError:
-                    self._statistics.add(self._blocks(features), classes)
-                    self._solution = solution
-                    raise InputError(NEVER_LEARNED) from None
-            for name, count in self.counts.items():
-                if count == 0:
-                    self.drop(name)
+        if not self._statistics.subtract(self._blocks(features), classes):
+            raise InputError(NEVER_LEARNED)
+        solution, self._solution = self._solution, None
+        if self.samples:
+            try:
+                self._solve()
+            except InputError:
+                self._statistics.add(self._blocks(features), classes)
+                self._solution = solution
+                raise InputError(NEVER_LEARNED) from None
+        self._confidence = None
+        self._reservoir.remove(features, names)
+        if not self.samples:
+            self._reservoir = Reservoir(self.features)
+        for name, count in self.counts.items():
+            if count == 0:
+                self._discard(self._labels.index(name))
 
-    def merge(self, other: KnowledgeEncoder) -> None:
-        """Adds everything that ``other`` has learned, as if it had been learned here."""
+    def merge(self, other: KnowledgeEncoder, order: Iterable[Label] | None = None) -> None:
+        """Adds everything that ``other`` has learned, as if it had been learned here.
+
+        New labels come in the order in which they stand in ``order``, or in which ``other`` has them.
+        """
         difference = self.difference(other)
         if difference:
             raise InputError(f"these encoders cannot be merged: their {difference} differ")
         known = {label: number for number, label in enumerate(self._labels)}
-        for label in other._labels:
+        for label in other._labels if order is None else order:
             known.setdefault(label, len(known))
         numbers: Classes = np.array([known[label] for label in other._labels], dtype=np.int64)
         with uninterrupted():
             self._statistics.reserve(len(known), other.samples)
-            self._solution, self._labels = None, list(known)
+            self._solution, self._confidence, self._labels = None, None, list(known)
             self._statistics.merge(other._statistics, numbers)
+            self._reservoir.merge(other._reservoir)
+            for label, dropped in other._forgotten.items():
+                earlier = self._forgotten.get(label)
+                self._forgotten[label] = dropped if earlier is None else earlier.joined(dropped)
 
     def difference(self, other: KnowledgeEncoder) -> str | None:
         """What stops the two from being merged, or None."""
@@ -190,13 +220,42 @@ class KnowledgeEncoder:
         if label not in self._labels:
             raise InputError(f"{label!r} was never learned; known labels: {_listed(self._labels)}")
         number = self._labels.index(label)
+        column, count = self._statistics.cross[:, number].copy(), int(self._statistics.counts[number])
         with uninterrupted():
-            if self._solution is not None:
-                weights, gamma = self._solution
-                self._solution = np.delete(weights, number, axis=1), gamma
-            del self._labels[number]
-            self._statistics.drop(number)
-            self._solver.drop(number)
+            dropped = Forgotten(column, count, self._discard(number))
+            earlier = self._forgotten.get(label)
+            self._forgotten[label] = dropped if earlier is None else earlier.joined(dropped)
+
+    def restore(self, label: Label) -> None:
+        """Takes ``drop`` back: everything is as if the label had never been dropped, but it comes last."""
+        if label not in self._forgotten:
+            raise InputError(f"{label!r} was not forgotten; forgotten labels: {_listed(self.forgotten)}")
+        with uninterrupted():
+            if label not in self._labels:
+                self._statistics.reserve(len(self._labels) + 1, 0)
+                self._labels.append(label)
+            dropped = self._forgotten.pop(label)
+            self._statistics.restore(self._labels.index(label), dropped.column, dropped.count)
+            self._reservoir.merge(dropped.reservoir)
+            self._solver.reset()
+            self._solution = self._confidence = None
+
+    @property
+    def forgotten(self) -> list[Label]:
+        """Labels that were dropped and can be restored."""
+        return list(self._forgotten)
+
+    def _discard(self, number: int) -> Reservoir:
+        """Takes a class out for good; returns its samples in the reservoir."""
+        if self._solution is not None:
+            weights, gamma = self._solution
+            self._solution = np.delete(weights, number, axis=1), gamma
+        if self._confidence is not None:
+            self._confidence = self._confidence.without(number)
+        label = self._labels.pop(number)
+        self._statistics.drop(number)
+        self._solver.drop(number)
+        return self._reservoir.drop(label)
 
     def scores(self, X: ArrayLike) -> Float64:
         """Scores (n, c) of features X (n, d), one column for each of ``labels``."""
@@ -208,6 +267,22 @@ class KnowledgeEncoder:
     def predict(self, X: ArrayLike) -> list[Label]:
         """The label with the highest score for each of the features X (n, d)."""
         return [self._labels[number] for number in self.scores(X).argmax(axis=1)]
+
+    def probabilities(self, X: ArrayLike) -> Float64:
+        """How likely each of ``labels`` is (n, c) for features X (n, d): as sure as ``estimate`` is right."""
+        return probabilities(self.scores(X), self.sharpness)
+
+    @property
+    def sharpness(self) -> float:
+        """Of the softmax that turns scores into probabilities, fitted on samples that were left out one at a time."""
+        return self._measured().sharpness
+
+    def estimate(self) -> Estimate:
+        """Accuracy to expect, overall and for each label, from up to 512 samples that were left out one at a time.
+
+        Exact for the present γ. A sample that is the only one of its label cannot be judged.
+        """
+        return self._measured().estimate(self._labels)
 
     def project(self, X: ArrayLike) -> Float64:
         """What the classifier sees of features X (n, d): φ(x W_rp), shape (n, M)."""
@@ -227,7 +302,8 @@ class KnowledgeEncoder:
     def state(self) -> tuple[Arrays, dict[str, Any]]:
         """Everything to store: arrays by name, and JSON-ready settings. The classifier is stored where it is solved."""
         statistics = self._statistics
-        weights, gamma = self._solve() if self._labels else (None, None)  # first: it may move the tail
+        weights, gamma = self._solve() if self._labels else (None, None)  # first: both may move the tail
+        confidence = self._measured() if self._labels else None
         arrays: Arrays = {
             "cross": statistics.cross.T,
             "counts": statistics.counts,
@@ -238,8 +314,14 @@ class KnowledgeEncoder:
             arrays["gram"] = statistics.gram
         if self.projection is not None:
             arrays["projection"] = self.projection.matrix
-        if weights is not None:
+        kept, reservoir = self._reservoir.state(self._labels)
+        arrays |= {f"reservoir.{name}": array for name, array in kept.items()}
+        if weights is not None and confidence is not None:
             arrays["weights"] = weights.T
+            arrays["confidence.scores"] = confidence.scores.astype(np.float32)
+            arrays["confidence.classes"] = confidence.classes
+        if self._forgotten:
+            arrays |= Forgotten.state(self._forgotten)
         settings = {
             "features": self.features,
             "activation": self.projection.activation if self.projection else None,
@@ -249,6 +331,9 @@ class KnowledgeEncoder:
             "samples": statistics.samples,
             "packed": statistics.gram is not None,
             "labels": self._labels,
+            "forgotten": self.forgotten,
+            "reservoir": reservoir,
+            "sharpness": confidence.sharpness if confidence else None,
         }
         return arrays, settings
 
@@ -273,6 +358,14 @@ class KnowledgeEncoder:
         if encoder._labels:
             encoder._solver.keep(settings["regularisation_used"])
             encoder._solution = arrays["weights"].T, settings["regularisation_used"]
+        if "reservoir" in settings:  # not in the files of FoRo 0.1
+            mine = [name for name in arrays if name.startswith("reservoir.")]
+            kept = {name.removeprefix("reservoir."): arrays[name] for name in mine}
+            encoder._reservoir = Reservoir.from_state(kept, settings["reservoir"], encoder._labels)
+            if encoder._labels:
+                scores, classes = arrays["confidence.scores"].astype(np.float64), arrays["confidence.classes"]
+                encoder._confidence = Confidence(scores, classes, settings["sharpness"])
+        encoder._forgotten = Forgotten.from_state(arrays, settings.get("forgotten", []))
         return encoder
 
     def _solve(self) -> tuple[Float64, float]:
@@ -281,6 +374,22 @@ class KnowledgeEncoder:
         if self._solution is None:
             self._solution = self._solver.solve()
         return self._solution
+
+    def _measured(self) -> Confidence:
+        """What the samples of the reservoir say of the present classifier."""
+        weights, gamma = self._solve()
+        if self._confidence is None:
+            counts, reservoir = self.counts, self._reservoir
+            judged = [number for number, label in enumerate(reservoir.labels) if counts[label] > 1]
+            classes = np.array([self._labels.index(reservoir.labels[number]) for number in judged], dtype=np.int64)
+            rows = self.project(reservoir.features[judged])
+            scores = rows @ weights
+            if judged:
+                leverages = self._solver.leverages(rows, [reservoir.hashes[number] for number in judged], gamma)
+                targets = np.asarray(classes[:, None] == np.arange(len(self._labels)), dtype=np.float64)
+                scores = leave_one_out_scores(scores, targets, leverages)
+            self._confidence = Confidence.fit(scores, classes)
+        return self._confidence
 
     def _blocks(self, features: Float64) -> Iterator[Float64]:
         """Projected features, a block of rows at a time: memory does not grow with the number of samples."""
@@ -343,14 +452,23 @@ def check_regularisation(value: Regularisation) -> Regularisation:
 
 def _check_state(arrays: Arrays, settings: dict[str, Any]) -> None:
     classes, size = arrays["cross"].shape
-    projected = settings["activation"] is not None
+    projected, forgotten = settings["activation"] is not None, settings.get("forgotten", [])
     expected = {
         "counts": (classes,),
         "tail": (len(arrays["tail_classes"]), size),
         **({"gram": (size * (size + 1) // 2,)} if settings["packed"] else {}),
         **({"projection": (settings["features"], size)} if projected else {}),
         **({"weights": (classes, size)} if classes else {}),
+        **({"forgotten.cross": (len(forgotten), size), "forgotten.counts": (len(forgotten),)} if forgotten else {}),
     }
+    if "reservoir" in settings:
+        kept = len(arrays["reservoir.classes"])
+        expected |= {"reservoir.features": (kept, settings["features"]), "reservoir.counts": (kept,)}
+        if classes:
+            expected["confidence.scores"] = (len(arrays["confidence.classes"]), classes)
+        numbers = [arrays[name] for name in ("reservoir.classes", "confidence.classes") if name in arrays]
+        if any(((each < 0) | (each >= classes)).any() for each in numbers):
+            raise ValueError("a kept sample is of no class")
     for name, shape in expected.items():
         if arrays[name].shape != shape:
             raise ValueError(f"{name} has the shape {arrays[name].shape}, not {shape}")

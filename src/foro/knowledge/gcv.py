@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh, qr
+from scipy.linalg import qr
 
 from foro.errors import InputError
 from foro.knowledge import packed
@@ -61,7 +61,7 @@ class Spectrum:
     @classmethod
     def of_matrix(cls, gram: Float64, statistics: Statistics) -> Spectrum:
         """Of a dense Gram matrix of the first ``len(gram)`` features."""
-        values, vectors = eigh(gram, driver="evd")
+        values, vectors = np.linalg.eigh(gram)  # not SciPy's: other threads go on meanwhile
         if values[0] < -10 * len(gram) * np.finfo(np.float64).eps * values[-1]:
             raise InputError(NOT_POSITIVE)
         return cls._of(values, None, vectors, statistics.cross[: len(gram)], statistics)
@@ -70,7 +70,7 @@ class Spectrum:
     def of_rows(cls, rows: Float64, statistics: Statistics) -> Spectrum:
         """Of G = rowsᵀ rows with fewer rows than features."""
         basis, triangle = qr(rows.T, mode="economic")
-        values, vectors = eigh(triangle @ triangle.T, driver="evd")
+        values, vectors = np.linalg.eigh(triangle @ triangle.T)
         return cls._of(values, basis, vectors, basis.T @ statistics.cross, statistics)
 
     @classmethod
@@ -86,6 +86,11 @@ class Spectrum:
         """W (M, c) = V (Λ + γI)⁻¹ VᵀC; C has no part outside the span of V."""
         weights = self.vectors @ (self.cross / (self.values + regularisation)[:, None])
         return weights if self.basis is None else self.basis @ weights
+
+    def leverages(self, rows: Float64, regularisation: float) -> Float64:
+        """hᵀ(G + γI)⁻¹h (n,) of rows h (n, M) within the span of V."""
+        along = (rows if self.basis is None else rows @ self.basis) @ self.vectors
+        return np.asarray((along**2 / (self.values + regularisation)).sum(axis=1))
 
     def gcv(self, regularisation: float) -> float:
         """Written as sums of squares, so that small γ does not lose it in differences of large numbers."""

@@ -6,18 +6,17 @@ A packed matrix of size M is a flat float64 array of M (M + 1) / 2 numbers (``tr
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+
+from foro.knowledge import lapack
 
 Float64 = NDArray[np.float64]
 
 LARGEST = 46_340
 """Largest size whose packed length fits LAPACK's 32-bit integers."""
 
-_FORMAT: dict[str, Any] = {"transr": "N", "uplo": "U"}
+_FORMAT = b"N", b"U"  # transr, uplo
 
 
 def zeros(size: int) -> Float64:
@@ -27,8 +26,9 @@ def zeros(size: int) -> Float64:
 def add_rows(packed: Float64, rows: Float64, sign: float = 1.0) -> None:
     """packed += sign · rowsᵀ rows, in place, for C-contiguous rows (k, M)."""
     count, size = rows.shape
-    result = lapack.dsfrk(size, count, sign, rows.T, 1.0, packed, trans="N", overwrite_c=1, **_FORMAT)
-    assert result is packed or np.shares_memory(result, packed)
+    if not (rows.flags.c_contiguous and packed.flags.writeable):
+        raise ValueError("rows must be C-contiguous, and the packed matrix writeable")
+    lapack.call("dsfrk", *_FORMAT, b"N", size, count, sign, rows, size, 1.0, packed)
 
 
 def diagonal(size: int) -> NDArray[np.intp]:
@@ -51,8 +51,8 @@ def leading_block(packed: Float64, size: int, block: int) -> Float64:
 
 def unpack(packed: Float64, size: int) -> Float64:
     """The whole dense matrix (M, M)."""
-    upper, info = lapack.dtfttr(size, packed, **_FORMAT)
-    _check(info)
+    upper = np.empty((size, size), order="F")
+    _check(lapack.call("dtfttr", *_FORMAT, size, packed, upper, size, info=True))
     upper = np.triu(upper)
     return np.asarray(upper + np.triu(upper, 1).T)
 
@@ -61,7 +61,7 @@ def factorise(packed: Float64, size: int, shift: float, out: Float64) -> bool:
     """Cholesky factor of packed + shift · I into out; False if that is not positive definite."""
     np.copyto(out, packed)
     out[diagonal(size)] += shift
-    _, info = lapack.dpftrf(size, out, overwrite_a=1, **_FORMAT)
+    info = lapack.call("dpftrf", *_FORMAT, size, out, info=True)
     if info < 0:
         _check(info)
     return bool(info == 0)
@@ -69,9 +69,17 @@ def factorise(packed: Float64, size: int, shift: float, out: Float64) -> bool:
 
 def solve(factor: Float64, size: int, right: Float64) -> Float64:
     """(packed + shift · I)⁻¹ right for right of shape (M, k), through the factor."""
-    solution, info = lapack.dpftrs(size, factor, np.asfortranarray(right), **_FORMAT)
-    _check(info)
-    return np.asarray(solution)
+    solution: Float64 = np.array(right, order="F")
+    _check(lapack.call("dpftrs", *_FORMAT, size, right.shape[1], factor, solution, size, info=True))
+    return solution
+
+
+def squared_norms(factor: Float64, size: int, rows: Float64) -> Float64:
+    """hᵀ(packed + shift · I)⁻¹h (n,) of rows h (n, M): the squared norms of U⁻ᵀh, half the work of solving."""
+    transr, uplo = _FORMAT
+    half = np.array(rows.T, order="F")
+    lapack.call("dtfsm", transr, b"L", uplo, b"T", b"N", size, len(rows), 1.0, factor, half, size)
+    return np.asarray((half**2).sum(axis=0))
 
 
 def _check(info: int) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from foro.errors import InputError
 from foro.knowledge.packed import LARGEST, Float64
@@ -19,6 +18,8 @@ def _relu(x: Float64) -> Float64:
 
 
 def _gelu(x: Float64) -> Float64:
+    from scipy.special import ndtr  # on first use: the others need no scipy
+
     x *= ndtr(x)
     return x
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -34,6 +35,7 @@ class _Base:
     factor: Float64
     weights: Float64  # A₀⁻¹ C₀
     solved_tail: Float64 = field(default_factory=lambda: np.zeros((0, 0)))  # (A₀⁻¹ Xᵀ)ᵀ of the first tail rows X
+    leverages: dict[int, float] = field(default_factory=dict)  # hᵀA₀⁻¹h of samples h by their hash
 
 
 class Solver:
@@ -44,6 +46,7 @@ class Solver:
         self._regularisation = regularisation
         self._seed = seed
         self._base: _Base | None = None
+        self._spectrum: tuple[int, Float64, Spectrum] | None = None  # with the version and the tail it is of
         self._buffer: Float64 | None = None
         self._kept: tuple[int, float] | None = None
         self.spectral_limit = PILOT_SIZE
@@ -51,21 +54,29 @@ class Solver:
 
     def solve(self) -> tuple[Float64, float]:
         """Classifier W (M, c) and the γ that it was solved with."""
-        statistics, gamma = self._statistics, self._regularisation
-        if statistics.gram is None:
-            return self._by_spectrum(Spectrum.of_rows(statistics.tail, statistics))
-        if gamma is None and statistics.size <= self.spectral_limit:
-            statistics.settle()
-            dense = packed.unpack(statistics.gram, statistics.size)
-            return self._by_spectrum(Spectrum.of_matrix(dense, statistics))
-        if self._base is None or self._base.version != statistics.gram_version:
-            self._base = None  # its factor is about to be overwritten
-            if self._kept is not None and self._kept[0] == statistics.gram_version:
-                self._base = self._factorise(self._kept[1])
-            else:
-                statistics.settle()
-                self._base = self._choose() if gamma is None else self._factorise(gamma)
-        return self._with_tail(self._base), self._base.regularisation
+        self._spectrum = None
+        if self._is_spectral():
+            spectrum = self._current_spectrum()
+            gamma = grid_value(spectrum.best_index()) if self._regularisation is None else self._regularisation
+            return spectrum.weights(gamma), gamma
+        base = self._current_base()
+        return self._with_tail(base), base.regularisation
+
+    def leverages(self, rows: Float64, hashes: list[int], regularisation: float) -> Float64:
+        """hᵀ(G + γI)⁻¹h (n,) of samples h (n, M) that are in G, for the γ that ``solve`` gave."""
+        if self._is_spectral():
+            return self._current_spectrum().leverages(rows, regularisation)
+        statistics, base = self._statistics, self._current_base()
+        new = [number for number, each in enumerate(hashes) if each not in base.leverages]
+        if new:
+            found = packed.squared_norms(base.factor, statistics.size, rows[new])
+            base.leverages.update(zip((hashes[number] for number in new), found.tolist(), strict=True))
+        leverages = np.array([base.leverages[each] for each in hashes])
+        if len(statistics.tail):
+            self._solve_tail(base)
+            along = rows @ base.solved_tail.T
+            leverages -= (along * cho_solve(self._inner(base), along.T).T).sum(axis=1)
+        return leverages
 
     def keep(self, regularisation: float) -> None:
         """Goes on with the γ that was chosen for the packed matrix as it is, before it was stored and read again."""
@@ -76,9 +87,41 @@ class Solver:
         if self._base is not None and number < self._base.weights.shape[1]:
             self._base.weights = np.delete(self._base.weights, number, axis=1)
 
-    def _by_spectrum(self, spectrum: Spectrum) -> tuple[Float64, float]:
-        gamma = grid_value(spectrum.best_index()) if self._regularisation is None else self._regularisation
-        return spectrum.weights(gamma), gamma
+    def reset(self) -> None:
+        """Starts anew: C has changed other than by rows of the tail."""
+        self._base = self._kept = self._spectrum = None
+
+    def _is_spectral(self) -> bool:
+        """Whether eigenvalues are the cheaper way."""
+        statistics = self._statistics
+        return statistics.gram is None or (self._regularisation is None and statistics.size <= self.spectral_limit)
+
+    def _current_spectrum(self) -> Spectrum:
+        """The eigenvalues of G; those of the last ``solve`` where nothing has changed since."""
+        statistics = self._statistics
+        if self._spectrum is not None:
+            version, tail, spectrum = self._spectrum
+            if version == statistics.gram_version and tail is statistics.tail:
+                return spectrum
+        if statistics.gram is None:
+            spectrum = Spectrum.of_rows(statistics.tail, statistics)
+        else:
+            statistics.settle()
+            spectrum = Spectrum.of_matrix(packed.unpack(statistics.gram, statistics.size), statistics)
+        self._spectrum = statistics.gram_version, statistics.tail, spectrum
+        return spectrum
+
+    def _current_base(self) -> _Base:
+        """The factor of the packed matrix."""
+        statistics, gamma = self._statistics, self._regularisation
+        if self._base is None or self._base.version != statistics.gram_version:
+            self._base = None  # its factor is about to be overwritten
+            if self._kept is not None and self._kept[0] == statistics.gram_version:
+                self._base = self._factorise(self._kept[1])
+            else:
+                statistics.settle()
+                self._base = self._choose() if gamma is None else self._factorise(gamma)
+        return self._base
 
     def _factorise(self, gamma: float) -> _Base:
         statistics = self._statistics
@@ -143,12 +186,19 @@ class Solver:
             weights = np.concatenate([weights, np.zeros((statistics.size, new_classes))], axis=1)
         if not len(rows):
             return weights
-        done = len(base.solved_tail)
+        self._solve_tail(base)
+        return np.asarray(weights + base.solved_tail.T @ cho_solve(self._inner(base), targets - rows @ weights))
+
+    def _solve_tail(self, base: _Base) -> None:
+        rows, done = self._statistics.tail, len(base.solved_tail)
         if done < len(rows):
-            new = packed.solve(base.factor, statistics.size, rows[done:].T).T
+            new = packed.solve(base.factor, self._statistics.size, rows[done:].T).T
             base.solved_tail = np.concatenate([base.solved_tail, new]) if done else new
-        inner = cho_factor(np.eye(len(rows)) + rows @ base.solved_tail.T)
-        return np.asarray(weights + base.solved_tail.T @ cho_solve(inner, targets - rows @ weights))
+
+    def _inner(self, base: _Base) -> Any:
+        """Cholesky factor of I + XU."""
+        rows = self._statistics.tail
+        return cho_factor(np.eye(len(rows)) + rows @ base.solved_tail.T)
 
 
 def _probes(size: int, seed: int) -> Float64:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, qr
 
 from foro.interrupts import uninterrupted
 from foro.knowledge import packed
@@ -106,6 +105,11 @@ class Statistics:
         self.cross = np.delete(self.cross.T, number, axis=0).T
         self.tail_classes = np.where(self.tail_classes == number, -1, self.tail_classes - (self.tail_classes > number))
 
+    def restore(self, number: int, column: Float64, count: int) -> None:
+        """Adds what was known of a class before it was dropped; samples that are still in the tail stay of no class."""
+        self.counts[number] += count
+        self.cross[:, number] += column
+
     def settle(self) -> None:
         """Moves the tail into the packed matrix."""
         with uninterrupted():  # or the tail could be counted twice
@@ -155,6 +159,8 @@ def _paired(blocks: Iterator[Float64], classes: Classes) -> Iterator[tuple[Float
 
 def _difference(rows: Float64, removed: Float64) -> Float64 | None:
     """Rows F with FᵀF = rowsᵀ rows − removedᵀ removed, or None if that is not positive semidefinite."""
+    from scipy.linalg import eigh, qr
+
     if not len(rows):
         return None
     basis, triangle = qr(np.concatenate([rows, removed]).T, mode="economic")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from foro.knowledge.encoder import KnowledgeEncoder, Label
 from foro.prompts.evolution import PromptDistribution, PromptEvolution
 from foro.prompts.fitness import Fitness
 from foro.prompts.history import ActivationHistory, RunningActivations
+from foro.prompts.sample import Sample
 from foro.prompts.search import improves, search_prompt, stratified
 
 Float32 = NDArray[np.float32]
@@ -35,6 +37,30 @@ class Adaptation:
     history: ActivationHistory | None = None
     distribution: PromptDistribution | None = None
     tasks: int = 0
+
+    def state(self) -> tuple[dict[str, Float32], dict[str, Any]]:
+        """Everything to store: arrays by name, and JSON-ready settings."""
+        arrays = {} if self.prompt is None else {"prompt": self.prompt}
+        for name, pair in (("history", self.history), ("distribution", self.distribution)):
+            if pair is not None:
+                arrays |= {f"{name}.mean": pair.mean, f"{name}.deviation": pair.deviation}
+        return arrays, {"settled": self.settled, "tasks": self.tasks}
+
+    @classmethod
+    def from_state(cls, arrays: Mapping[str, Float32], settings: Mapping[str, Any]) -> Adaptation:
+        """The adaptation whose ``state`` this is, among other arrays and settings."""
+
+        def pair(name: str) -> tuple[Float32, Float32] | None:
+            return (arrays[f"{name}.mean"], arrays[f"{name}.deviation"]) if f"{name}.mean" in arrays else None
+
+        history, distribution = pair("history"), pair("distribution")
+        return cls(
+            arrays.get("prompt"),
+            settings["settled"],
+            ActivationHistory(*history) if history else None,
+            PromptDistribution(*distribution) if distribution else None,
+            settings["tasks"],
+        )
 
 
 class Adapter:
@@ -82,23 +108,18 @@ class Adapter:
             )
             return
         chosen = stratified(labels, round(self.config.search_images / (1 - UNSEEN_SHARE)), self.generator)
-        names, tokens = self._sample(images, labels, chosen)
+        names, sample = self._sample(images, labels, chosen)
         unseen = np.zeros(len(names), dtype=bool)
         unseen[stratified(names, round(UNSEEN_SHARE * len(names)), self.generator)] = True
-        empty = self.extractor.forward(tokens, None)[0]
+        empty = sample.layers(None)
         history = ActivationHistory.of(empty)
         seen = np.flatnonzero(~unseen)
         searched = self._fitness(empty[seen], [names[position] for position in seen], history)
         found = search_prompt(
-            self.extractor.forward,
-            tokens[seen],
-            searched,
-            self._evolution(),
-            self.config.generations,
-            self.config.patience,
+            sample.judge(searched, seen), self._evolution(), self.config.generations, self.config.patience
         )
         self.generations = found.generations
-        prompted = self.extractor.forward(tokens, found.prompt[None])[0]
+        prompted = sample.layers(found.prompt)
         # Each is judged at its own best γ and sharpness: what helps may well change the scale of the scores.
         before, after = (self._fitness(each, names, history).cross_entropy(each) for each in (empty, prompted))
         if improves(before, after, unseen):
@@ -110,19 +131,13 @@ class Adapter:
             self.adaptation = replace(self.adaptation, history=history)
 
     def _evolve(self, images: Images, labels: list[Label]) -> None:
-        names, tokens = self._sample(images, labels, stratified(labels, self.config.search_images, self.generator))
-        empty = self.extractor.forward(tokens, None)[0]
+        names, sample = self._sample(images, labels, stratified(labels, self.config.search_images, self.generator))
+        empty = sample.layers(None)
         history = self.adaptation.history or ActivationHistory.of(empty)
-        found = search_prompt(
-            self.extractor.forward,
-            tokens,
-            self._fitness(empty, names, history),
-            self._evolution(),
-            self.config.generations,
-            self.config.patience,
-        )
+        judge = sample.judge(self._fitness(empty, names, history), np.arange(len(names)))
+        found = search_prompt(judge, self._evolution(), self.config.generations, self.config.patience)
         self.generations = found.generations
-        task = ActivationHistory.of(self.extractor.forward(tokens, found.prompt[None])[0])
+        task = ActivationHistory.of(sample.layers(found.prompt))
         self.adaptation = replace(
             self.adaptation,
             prompt=found.prompt,
@@ -134,8 +149,8 @@ class Adapter:
     def _start_history(self, images: Images, labels: list[Label]) -> None:
         if self.adaptation.history is None:
             chosen = stratified(labels, self.config.search_images, self.generator)
-            _, tokens = self._sample(images, labels, chosen)
-            history = ActivationHistory.of(self.extractor.forward(tokens, None)[0])
+            _, sample = self._sample(images, labels, chosen)
+            history = ActivationHistory.of(sample.layers(None))
             self.adaptation = replace(self.adaptation, history=history)
 
     def _online(self, images: Images, labels: list[Label]) -> Iterator[Float32]:
@@ -165,10 +180,10 @@ class Adapter:
             distribution=evolution.distribution,
         )
 
-    def _sample(self, images: Images, labels: list[Label], chosen: NDArray[np.intp]) -> tuple[list[Label], Float32]:
-        """Labels and tokens of the images at the chosen positions; the patch embedding is computed this once."""
-        tokens = list(self.extractor.tokens([images[position] for position in chosen]))
-        return [labels[position] for position in chosen], np.concatenate(tokens)
+    def _sample(self, images: Images, labels: list[Label], chosen: NDArray[np.intp]) -> tuple[list[Label], Sample]:
+        """The labels of the images at the chosen positions, and these as a sample to compare candidates on."""
+        sample = self.extractor.sample([images[position] for position in chosen])
+        return [labels[position] for position in chosen], sample
 
     def _evolution(self) -> PromptEvolution:
         config = self.config

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,11 +12,9 @@ from foro.knowledge.encoder import Label
 from foro.knowledge.packed import Float64
 from foro.progress import progress_bar
 from foro.prompts.evolution import PromptDistribution, PromptEvolution
-from foro.prompts.fitness import Fitness
+from foro.prompts.sample import Judge
 
 Float32 = NDArray[np.float32]
-Forward = Callable[[Float32, Float32 | None], Float32]
-"""``Backbone.forward``: tokens (n, m, dim) and candidates (K, P, dim) to the CLS of every layer (K, n, depth, dim)."""
 
 
 @dataclass(frozen=True)
@@ -29,21 +27,14 @@ class Found:
     generations: int
 
 
-def search_prompt(
-    forward: Forward,
-    tokens: Float32,
-    fitness: Fitness,
-    evolution: PromptEvolution,
-    generations: int,
-    patience: int,
-) -> Found:
-    """Evolves a prompt on the tokens (n, m, dim) of one fixed sample: every candidate is judged on the same images."""
+def search_prompt(judge: Judge, evolution: PromptEvolution, generations: int, patience: int) -> Found:
+    """Evolves a prompt on one fixed sample: every candidate is judged on the same images."""
     best, best_fitness, since = evolution.distribution.mean, np.inf, 0
     done = 0
     with progress_bar("evolving the prompt", generations, "generations") as advance:
         while done < generations and since < patience:
             candidates = evolution.ask()
-            values = [fitness(layers) for layers in forward(tokens, candidates)]
+            values = judge(candidates)
             evolution.tell(values)
             done, since = done + 1, since + 1
             if min(values) < best_fitness:

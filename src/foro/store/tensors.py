@@ -10,7 +10,10 @@ import json
 import math
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from glob import escape
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +69,7 @@ def _tensor(body: NDArray[np.uint8], name: str, entry: dict[str, Any]) -> NDArra
 
 
 def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: dict[str, str]) -> None:
-    """Writes a file that is there whole or not at all: temporary file, fsync, rename, fsync of the folder."""
+    """Writes a file that is there whole or not at all."""
     header: dict[str, Any] = {"__metadata__": metadata}
     ordered = {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays, key=lambda n: -arrays[n].itemsize)}
     position = 0
@@ -76,23 +79,53 @@ def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: dict
         position = span[1]
     encoded = json.dumps(header, ensure_ascii=False).encode()
     encoded += b" " * (-len(encoded) % 8)
+    pieces = (array.data.cast("B") if array.size else b"" for array in ordered.values())
+    write_whole(path, chain([len(encoded).to_bytes(8, "little") + encoded], pieces))
+
+
+def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
+    """Writes a file that is there whole or not at all: temporary file, fsync, rename, fsync of the folder."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
         with open(temporary, "xb") as file:
-            file.write(len(encoded).to_bytes(8, "little") + encoded)
-            for array in ordered.values():
-                file.write(array.data.cast("B") if array.size else b"")
+            for piece in pieces:
+                file.write(piece)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as reason:
         raise ModelFileError(f"{path} cannot be written: {reason.strerror or reason}") from None
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _sync_folder(folder: Path) -> None:
+def remove_leftovers(path: Path) -> None:
+    """Removes temporary files of the file at path whose writers are no more."""
+    for leftover in path.parent.glob(f".{escape(path.name)}.*.part"):
+        writer = leftover.name.split(".")[-3]
+        if not (writer.isdigit() and _runs(int(writer))):
+            with suppress(OSError):
+                leftover.unlink()
+
+
+def _runs(process: int) -> bool:
+    """Whether another process of this number is running; True where that cannot be told."""
+    if process == os.getpid():
+        return False
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes sure that the names in a folder are on the disk."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

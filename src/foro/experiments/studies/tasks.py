@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from foro.experiments import paper
 from foro.experiments.spec import tasks_text
-from foro.experiments.study import Answers, Ask, Choice, accuracy_and_forgetting, study
-from foro.experiments.table import Column, Row, Section, Table
+from foro.experiments.study import Answers, Ask, Choice, accuracy_and_forgetting, percent, study
+from foro.experiments.table import Cell, Column, Row, Section, Table
 
 ROWS = ("LayUP", "ADAM", "KEM", "FoRo")
 
@@ -20,10 +20,13 @@ def tasks(choice: Choice, answers: Answers) -> Table:
             for method in choice.methods_of(row):
                 records = answers(Ask(dataset, length, method)) if method else ()
                 known = paper.COMPARISON.get((row, "cifar100", length)) if isinstance(length, int) else None
-                cells = accuracy_and_forgetting(records, known or (None, None), dataset == "cifar100")
+                cells = (
+                    *accuracy_and_forgetting(records, known or (None, None), dataset == "cifar100"),
+                    Cell(None, percent(records, "last_accuracy"), tuple(records)),
+                )
                 x = length if isinstance(length, int) else len(length)
                 rows.append(Row(f"T = {tasks_text(length)}, {row}", method, cells, float(x), row))
-    columns = (Column("A"), Column("F", less_is_better=True))
+    columns = (Column("A"), Column("F", less_is_better=True), Column("accuracy of all test images"))
     notes = (
         f"Ours: {paper.TITLES.get(dataset, dataset)}; the paper's: CIFAR-100",
         "The paper's text states no figure for T = 50; T = 5 and 25 are in its Table 1",

@@ -1,0 +1,181 @@
+"""The service on loopback, loaded from this process: throughput beside the bare engine, and answers while it learns.
+
+``python benchmarks/serve.py`` starts ``foro serve`` with the embedded backbone, and asks it for one image a request
+over 16 connections. Printed are ratios within one run: of the throughput to that of the bare engine, which is handed
+the same files and neither receives nor answers a request; and of the slowest hundredth of the answers while the
+service learns without a pause to that while it does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from PIL import Image
+
+from foro import Learner
+
+CLASSES = 10
+BOUNDARY = "foro-benchmark"
+
+
+def pictures(count: int, side: int, seed: int) -> list[bytes]:
+    """JPEG files of coarse noise over a colour that is their class."""
+    generator = np.random.default_rng(seed)
+    files = []
+    for number in range(count):
+        coarse = generator.normal(0, 40, (8, 8, 3)) + np.random.default_rng(number % CLASSES).uniform(40, 215, 3)
+        image = Image.fromarray(np.uint8(np.clip(coarse, 0, 255))).resize((side, side), Image.Resampling.BICUBIC)
+        file = io.BytesIO()
+        image.save(file, "JPEG", quality=90)
+        files.append(file.getvalue())
+    return files
+
+
+def bare_engine(model: Path, files: list[bytes]) -> float:
+    """Images a second: decode, backbone and classifier, all images in one call; the best of three."""
+    snapshot = Learner.load(model).snapshot()
+    images = [io.BytesIO(data) for data in files]
+
+    def run() -> float:
+        for each in images:
+            each.seek(0)
+        start = time.perf_counter()
+        snapshot.predict([Image.open(each) for each in images])
+        return len(images) / (time.perf_counter() - start)
+
+    return max(run() for _ in range(3))
+
+
+class Server:
+    """``foro serve`` in a process of its own."""
+
+    def __init__(self, model: Path) -> None:
+        command = [sys.executable, "-c", "from foro.cli import main; main()", "serve", str(model), "--port", "0"]
+        self.process = subprocess.Popen(
+            [*command, "--rate", "0", "--log-level", "warning"], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline().split("http://127.0.0.1:")[1].split("/")[0])
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
+def form(files: list[bytes], **fields: str) -> bytes:
+    parts = [f'Content-Disposition: form-data; name="{name}"\r\n\r\n{value}'.encode() for name, value in fields.items()]
+    parts += [b'Content-Disposition: form-data; name="images"; filename="i"\r\n\r\n' + file for file in files]
+    whole = b"".join(b"--" + BOUNDARY.encode() + b"\r\n" + part + b"\r\n" for part in parts)
+    return whole + b"--" + BOUNDARY.encode() + b"--\r\n"
+
+
+class Connection:
+    """The least that speaks HTTP: the load should cost the machine as little as possible."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    @classmethod
+    async def open(cls, port: int) -> Connection:
+        return cls(*await asyncio.open_connection("127.0.0.1", port))
+
+    async def post(self, path: str, body: bytes) -> bytes:
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n"
+            f"Content-Type: multipart/form-data; boundary={BOUNDARY}\r\n\r\n"
+        )
+        self._writer.write(head.encode() + body)
+        answer = await self._reader.readuntil(b"\r\n\r\n")
+        length = int(answer.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        content = await self._reader.readexactly(length)
+        if not answer.startswith(b"HTTP/1.1 200"):
+            sys.exit(f"the service answered {answer.splitlines()[0].decode()}: {content.decode()}")
+        return content
+
+
+async def ask(port: int, bodies: list[bytes], concurrency: int) -> tuple[float, list[float]]:
+    """Requests a second over so many connections, and the seconds that each took."""
+    seconds: list[float] = []
+    waiting = iter(bodies)
+
+    async def client() -> None:
+        connection = await Connection.open(port)
+        for body in waiting:
+            start = time.perf_counter()
+            await connection.post("/v1/predict?top=1", body)
+            seconds.append(time.perf_counter() - start)
+
+    start = time.perf_counter()
+    await asyncio.gather(*(client() for _ in range(concurrency)))
+    return len(bodies) / (time.perf_counter() - start), seconds
+
+
+async def ask_while_learning(
+    port: int, bodies: list[bytes], lessons: list[bytes], concurrency: int
+) -> tuple[list[float], int]:
+    """The seconds of each request while another connection teaches without a pause, and how many images it taught."""
+    taught, done = 0, asyncio.Event()
+
+    async def teach() -> None:
+        nonlocal taught
+        connection = await Connection.open(port)
+        while not done.is_set():
+            taught += json.loads(await connection.post("/v1/learn", lessons[taught % len(lessons)]))["learned"]
+
+    teaching = asyncio.create_task(teach())
+    _, seconds = await ask(port, bodies, concurrency)
+    done.set()
+    await teaching
+    return seconds, taught
+
+
+def slowest(seconds: list[float]) -> float:
+    """Milliseconds that 99 of 100 requests took at most."""
+    return 1000 * float(np.percentile(seconds, 99))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--requests", type=int, default=3000, help="predictions of each measurement")
+    parser.add_argument("--concurrency", type=int, default=16)
+    parser.add_argument("--side", type=int, default=96, help="pixels of an image's side")
+    parser.add_argument("--projection-dim", type=int, default=8192)
+    arguments = parser.parse_args()
+    files = pictures(min(arguments.requests, 512), arguments.side, seed=1)
+    bodies = [form([files[number % len(files)]]) for number in range(arguments.requests)]
+    lessons = [form(pictures(4, arguments.side, seed), label=f"class {seed % CLASSES}") for seed in range(16)]
+    with TemporaryDirectory() as folder:
+        model = Path(folder) / "model.foro"
+        learner = Learner("nano", policy="none", projection_dim=arguments.projection_dim)
+        images = [Image.open(io.BytesIO(data)) for data in pictures(200, arguments.side, seed=2)]
+        learner.learn(images, [f"class {number % CLASSES}" for number in range(200)])
+        learner.save(model)
+        bare = bare_engine(model, files)
+        server = Server(model)
+        try:
+            asyncio.run(ask(server.port, bodies[:200], arguments.concurrency))
+            rate, alone = asyncio.run(ask(server.port, bodies, arguments.concurrency))
+            learning, taught = asyncio.run(ask_while_learning(server.port, bodies, lessons, arguments.concurrency))
+        finally:
+            server.stop()
+    print(f"{arguments.requests} requests of one image over {arguments.concurrency} connections, nano")
+    print(f"bare engine                    {bare:8.1f} images/s")
+    print(f"service                        {rate:8.1f} images/s   ratio {rate / bare:.2f}  (target ≥ 0.75)")
+    print(f"slowest hundredth, not learning {slowest(alone):7.1f} ms")
+    print(
+        f"slowest hundredth, learning     {slowest(learning):7.1f} ms         "
+        f"ratio {slowest(learning) / slowest(alone):.2f}  (target ≤ 2; {taught} images learned meanwhile)"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Which backbones there are, which of them are on this computer, and whether one runs as it should."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from foro.backbones.catalog import list_backbones, load_backbone, load_checkpoint
+from foro.backbones.checkpoint import CONFIG_FILE, WEIGHTS_FILE, Checkpoint
+from foro.backbones.registry import find_registered
+from foro.errors import BackboneError
+
+Place = Literal["embedded", "folder", "cache", "hub"]
+
+PLACES: dict[Place, str] = {
+    "embedded": "part of FoRo",
+    "folder": "in a folder",
+    "cache": "on this computer",
+    "hub": "on the Hugging Face hub",
+}
+
+ALONE = 1e-3
+"""How far a feature may be, relative to its size, from the same image's in a batch."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A backbone that was built and run: what it is, and how fast."""
+
+    name: str
+    place: Place
+    facts: dict[str, Any]
+    images_per_second: float
+
+
+def place_of(name: str) -> Place:
+    """Where the weights of a backbone are now."""
+    if find_registered(name):
+        return "embedded"
+    if Path(name).exists():
+        return "folder"
+    if "/" in name or "." not in name:
+        load_checkpoint(name)  # which says what is wrong with it
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        files = [try_to_load_from_cache(f"timm/{name}", file) for file in (CONFIG_FILE, WEIGHTS_FILE)]
+    except HFValidationError:
+        raise BackboneError(f"there is no backbone named {name!r}") from None
+    return "cache" if all(isinstance(file, str) for file in files) else "hub"
+
+
+def inventory(containing: str = "") -> list[tuple[str, Place]]:
+    """Names that contain a text, each with the place of its weights."""
+    return [(name, place_of(name)) for name in list_backbones() if containing.lower() in name.lower()]
+
+
+def describe(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The facts of a checkpoint, ready for JSON."""
+    shape, preprocessing = checkpoint.architecture, checkpoint.preprocessing()
+    count = sum(int(np.prod(each)) for each in shape.tensor_shapes().values())
+    return {
+        "name": checkpoint.name,
+        "parameters": count,
+        "image_size": preprocessing.image_size,
+        "patch_size": shape.patch_size,
+        "layers": shape.depth,
+        "width": shape.dim,
+        "heads": shape.heads,
+        "preprocessing": preprocessing.to_dict(),
+        "fingerprint": checkpoint.fingerprint,
+    }
+
+
+def verify(name: str) -> Verified:
+    """Fetches a backbone if need be, builds it and runs it on real images, alone and together."""
+    from foro.data.digits import read_digits
+    from foro.data.images import load_image
+
+    checkpoint = load_checkpoint(name)
+    backbone = load_backbone(checkpoint)
+    pixels = backbone.preprocessing.batch(load_image(image) for image in read_digits()[1][0][:8])
+    start = time.perf_counter()
+    together = backbone.forward(backbone.embed(pixels))[0, :, -1]
+    seconds = time.perf_counter() - start
+    alone = np.concatenate([backbone.forward(backbone.embed(each[None]))[0, :, -1] for each in pixels])
+    scale = float(np.abs(together).max())
+    if (
+        not np.isfinite(together).all()
+        or np.abs(alone - together).max() > ALONE * scale
+        or not np.ptp(together, axis=0).any()
+    ):
+        raise BackboneError(f"{name} was read, but does not compute as it should: its weights may be damaged")
+    return Verified(name, place_of(name), describe(checkpoint), len(pixels) / seconds)

@@ -1,0 +1,48 @@
+"""RanPAC: random projection and second-order statistics of features that may be adapted to the first task.
+
+Source: Mark D. McDonnell, Dong Gong, Amin Parvaneh, Ehsan Abbasnejad, Anton van den Hengel: RanPAC: Random
+Projections and Pre-trained Models for Continual Learning, NeurIPS 2023.
+
+Per task: the first one adapts the backbone under a cosine head. Then, for the first as for every other, features of
+the adapted backbone go through a random projection with ReLU into a Gram matrix and class sums, from which a ridge
+classifier is solved. Without adaptation, and with the same M and γ, this is ``kem``.
+
+Defaults: those of the authors' code for CIFAR-100: adapters, see ``first_session``, and M = 10000.
+
+Departures: the projection has variance 1/d, not 1, which only changes the unit of γ. With ``solver`` shared, γ is
+found by generalised cross-validation over everything learned so far; RanPAC's own way, a held-out part of the newest
+task and 17 powers of ten, is ``solver`` original.
+
+Memory: the adapted weights, and statistics that do not grow with the number of images.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from foro.baselines.first_session import FAST
+from foro.baselines.ridge_method import RidgeMethod, RidgeSettings
+from foro.baselines.settings import setting
+from foro.experiments.method import Settings, register
+
+
+@dataclass(frozen=True)
+class RanpacSettings(RidgeSettings):
+    """Settings of RanPAC."""
+
+    projection_dim: int = setting(10_000, "M, width of the random projection", least=1)
+
+
+@register("ranpac", row="RanPAC")
+class Ranpac(RidgeMethod):
+    """RanPAC: adapters trained on the first task, then random projection, Gram matrix and ridge."""
+
+    settings_type = RanpacSettings
+    settings: RanpacSettings
+    fast: ClassVar[Settings] = {**FAST, "projection_dim": 8192}  # M of KEM
+    choice = "held-out"
+
+    @property
+    def projection_dim(self) -> int:
+        return self.settings.projection_dim

@@ -1,0 +1,107 @@
+"""``foro backbone``: the frozen vision transformers that a model can be built on."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from foro.cli.options import Json
+
+app = typer.Typer(
+    help="Backbones: which there are, getting one, and what it is.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="nano, a full timm name, or a folder with a checkpoint.", show_default=False),
+]
+
+
+@app.command("list")
+def list_(
+    containing: Annotated[
+        str, typer.Argument(metavar="TEXT", help="Only names that contain this.", show_default=False)
+    ] = "",
+    here: Annotated[bool, typer.Option("--here", help="Only those that need no download.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Names of backbones, and where their weights are. Other plain ViTs of timm work by their full name, too.
+
+    Examples:
+
+        foro backbone list
+
+        foro backbone list tiny
+
+        foro backbone list --here --json
+    """
+    from foro.backbones.inventory import PLACES, inventory
+
+    found = [(name, place) for name, place in inventory(containing) if not here or place != "hub"]
+    if as_json:
+        typer.echo(json.dumps([{"name": name, "place": place} for name, place in found]))
+        return
+    width = max((len(name) for name, _ in found), default=0)
+    for name, place in found:
+        typer.echo(f"{name:<{width}}  {PLACES[place]}")
+
+
+@app.command("pull")
+def pull(name: Name, as_json: Json = False) -> None:
+    """Download a backbone, build it, and verify on real images that it computes as it should.
+
+    Examples:
+
+        foro backbone pull vit_tiny_patch16_224.augreg_in21k_ft_in1k
+    """
+    from foro.backbones.inventory import verify
+
+    verified = verify(name)
+    if as_json:
+        content = {"place": verified.place, **verified.facts, "images_per_second": verified.images_per_second}
+        typer.echo(json.dumps(content))
+        return
+    _show(verified.facts, verified.place)
+    typer.echo(f"verified     runs {verified.images_per_second:.0f} images a second here")
+
+
+@app.command("info")
+def info(name: Name, as_json: Json = False) -> None:
+    """What a backbone is: size, input, preprocessing and the fingerprint of its weights. Downloads nothing.
+
+    Examples:
+
+        foro backbone info nano
+    """
+    from foro.backbones.catalog import load_checkpoint
+    from foro.backbones.inventory import describe, place_of
+    from foro.errors import BackboneError
+
+    place = place_of(name)
+    if place == "hub":
+        raise BackboneError(f"{name} is not on this computer: get it by foro backbone pull {name}")
+    facts = describe(load_checkpoint(name))
+    if as_json:
+        typer.echo(json.dumps({"place": place, **facts}))
+    else:
+        _show(facts, place)
+
+
+def _show(facts: dict[str, Any], place: Any) -> None:
+    from foro.backbones.inventory import PLACES
+
+    how = facts["preprocessing"]
+    typer.echo(f"backbone     {facts['name']}, {PLACES[place]}")
+    typer.echo(
+        f"size         {facts['parameters'] / 1e6:.1f} million parameters, {4 * facts['parameters'] / 1e6:.0f} MB"
+    )
+    typer.echo(f"layers       {facts['layers']}, width {facts['width']}, {facts['heads']} heads")
+    typer.echo(f"input        {facts['image_size']} px, patches of {facts['patch_size']}")
+    typer.echo(f"preparation  {how['crop_mode']} crop of {how['crop_pct']:g}, {how['interpolation']}")
+    typer.echo(f"fingerprint  {facts['fingerprint']}")

@@ -1,0 +1,60 @@
+"""``foro export``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foro.cli.options import BackbonePlace, Json, Model
+
+
+def export(
+    model: Model,
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="What to write: a .onnx or a .safetensors file.", show_default=False)
+    ],
+    images: Annotated[
+        list[str] | None,
+        typer.Option("--check", help="Images or folders to compare the file and the model on; default: digits."),
+    ] = None,
+    backbone: BackbonePlace = None,
+    as_json: Json = False,
+) -> None:
+    """Write a model for predicting elsewhere, and check what was written against it on real images.
+
+    .onnx is one graph from an image's bytes to scores and probabilities, for any program with an ONNX runtime; labels
+    and preprocessing are in its metadata. .safetensors is a small file for foro predict and foro evaluate, which finds
+    the backbone by its name; it cannot learn.
+
+    Examples:
+
+        foro export pets.foro pets.onnx
+
+        foro export pets.foro pets.onnx --check photos/
+
+        foro export pets.foro pets.safetensors
+    """
+    from foro.data.image_paths import find_images
+    from foro.export import export_model
+    from foro.inference import load_snapshot
+
+    checked = find_images(images) if images else None
+    exported = export_model(load_snapshot(model, backbone), out, checked)
+    if as_json:
+        content = {
+            "files": [str(file) for file in exported.files],
+            "bytes": exported.bytes,
+            "checked_images": exported.checked_images,
+            "same_labels": exported.same_labels,
+            "largest_difference": exported.largest_difference,
+        }
+        typer.echo(json.dumps(content, ensure_ascii=False))
+        return
+    typer.echo(f"written   {', '.join(map(str, exported.files))}, {exported.bytes / 1e6:,.1f} MB")
+    typer.echo(
+        f"checked   on {exported.checked_images} images: {exported.same_labels} have the same label as by the model, "
+        f"probabilities differ by {exported.largest_difference:.0e} at most"
+    )

@@ -1,0 +1,163 @@
+"""``foro learn``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from foro.cli.changing import counted, end, named, opened, tell
+from foro.cli.engine_options import Address, EngineName, GpusPerWorker, Workers
+from foro.cli.options import Json, Strict, Wait
+
+if TYPE_CHECKING:
+    from foro.learner import Learner
+    from foro.teaching import Taught
+
+
+def _settings(shown: bool) -> None:
+    """Every setting with what it does."""
+    if not shown:
+        return
+    from dataclasses import fields
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from foro.config import LearnerConfig
+
+    table = Table("setting", "default", "what it does", title="settings for --set name=value", title_justify="left")
+    for each in fields(LearnerConfig):
+        table.add_row(each.name, str(each.default), each.metadata["help"])
+    Console().print(table)
+    raise typer.Exit
+
+
+def learn(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The model file; made if there is none.", show_default=False)
+    ],
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="A folder of class folders; a .csv, .tsv or .jsonl file with path and label; or - for JSON lines "
+            "from the standard input, learned as they come.",
+            show_default=False,
+        ),
+    ],
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a new model: nano, a full timm name or a folder with a checkpoint. Of one that is there: where "
+            "its backbone is, if not where it was.",
+            show_default="nano",
+        ),
+    ] = None,
+    preset: Annotated[
+        Literal["default", "paper"] | None, typer.Option(help="Settings of a new model.", show_default="default")
+    ] = None,
+    policy: Annotated[
+        Literal["none", "freeze", "evolve"] | None,
+        typer.Option(
+            help="Prompt of a new model: none; evolved on what is learned first, then frozen; or evolved with "
+            "everything that is learned.",
+            show_default="freeze",
+        ),
+    ] = None,
+    image_size: Annotated[
+        int | None, typer.Option(help="Side of a new model's input in pixels, if not the backbone's own.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of a new model.", show_default="0")] = None,
+    settings: Annotated[
+        list[str], typer.Option("--set", help="A setting of a new model as name=value; may be repeated.")
+    ] = [],  # noqa: B006  typer's way of an option that may be repeated
+    list_settings: Annotated[
+        bool,
+        typer.Option("--settings", callback=_settings, is_eager=True, help="List the settings for --set and exit."),
+    ] = False,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            help="Make a new model that can later be merged with this one: same backbone, prompt, projection."
+        ),
+    ] = None,
+    held_out: Annotated[
+        float,
+        typer.Option(min=0.0, max=0.5, help="Share of the images that the accuracy is measured on; 0: not measured."),
+    ] = 0.1,
+    chunk: Annotated[
+        int, typer.Option(min=1, help="With DATA -: images that are learned, and safe on the disk, together.")
+    ] = 4096,
+    strict: Strict = False,
+    wait: Wait = True,
+    engine: EngineName = "local",
+    address: Address = None,
+    workers: Workers = None,
+    gpus_per_worker: GpusPerWorker = None,
+    as_json: Json = False,
+) -> None:
+    """Learn images: new classes, or more of old ones. Nothing that was learned before is lost.
+
+    All of DATA is learned or nothing: a crash at any moment leaves the model as it was before or as it is after. A
+    tenth of the images, evenly over the classes and at most 1000, is first used to measure the accuracy before and
+    after the others are learned, and then learned too.
+
+    Examples:
+
+        foro learn pets.foro pets/                       # pets/cat/1.jpg, pets/dog/2.jpg, …
+
+        foro learn pets.foro parrots.csv                 # next week: path,label on each line
+
+        foro learn birds.foro birds/ --backbone vit_tiny_patch16_224.augreg_in21k_ft_in1k
+
+        foro learn north.foro north/ --like south.foro   # taught elsewhere, merged later
+
+        camera | foro learn door.foro - --policy none    # {"path": "1.jpg", "label": "open"}
+
+        foro learn birds.foro birds/ --engine ray --address auto --workers 8 --gpus-per-worker 1
+    """
+    from foro.data.labelled import check_labelled
+    from foro.engine import find_engine
+    from foro.experiments.options import overrides
+    from foro.recipe import Recipe
+    from foro.teaching import STREAM, teach
+
+    if data != STREAM:
+        check_labelled(data)
+    given: dict[str, Any] = {**overrides(settings), **({"policy": policy} if policy else {})}
+    recipe = Recipe(backbone, preset, image_size, seed, like, given)
+    where = find_engine(engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
+    with opened(model, wait, backbone, recipe.create) as durable:
+        recipe.check(durable.learner, model)
+        durable.learner.engine = where
+        taught = teach(durable, data, strict=strict, held_out=held_out, chunk=chunk)
+    learner = durable.learner
+    if as_json:
+        content = {"model": str(model), **taught.as_dict(), "classes": len(learner.labels)}
+        typer.echo(json.dumps({**content, "recovered": durable.recovered}, ensure_ascii=False))
+    else:
+        _show(model, taught, learner)
+    end(taught.skipped, listed=not as_json)
+
+
+def _show(model: Path, taught: Taught, learner: Learner) -> None:
+    for note in taught.notes:
+        tell(note)
+    speed = taught.samples / taught.seconds
+    images, classes = counted(taught.samples, "image"), counted(len(taught.labels), "class", "classes")
+    typer.echo(f"learned   {images} of {classes} in {taught.seconds:.1f} s ({speed:.0f} images a second)")
+    if taught.new_labels:
+        typer.echo(f"new       {named(taught.new_labels)}")
+    if taught.accuracy_after is None:
+        typer.echo("accuracy  not measured: too few images to hold a tenth of them out")
+    else:
+        before = "not known before" if taught.accuracy_before is None else f"{taught.accuracy_before:.1%} before"
+        images = counted(taught.held_out, "image")
+        typer.echo(f"accuracy  {before}, {taught.accuracy_after:.1%} after, on {images} of DATA that were held out")
+    if taught.expected_accuracy is not None:
+        typer.echo(f"expected  {taught.expected_accuracy:.1%} on new images of all classes")
+    known = counted(len(learner.labels), "class", "classes")
+    typer.echo(f"{model} knows {known} from {counted(learner.encoder.samples, 'image')}")

@@ -1,0 +1,39 @@
+"""``foro merge``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foro.cli.changing import counted
+from foro.cli.options import BackbonePlace, Json
+
+
+def merge(
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL", help="Model files.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The merged model, a new file.", show_default=False)],
+    backbone: BackbonePlace = None,
+    as_json: Json = False,
+) -> None:
+    """Make the model that would have learned everything that these have learned, exactly.
+
+    They must have the same backbone, prompt and projection: teach the second with --like the first.
+
+    Examples:
+
+        foro merge south.foro north.foro -o country.foro
+
+        foro merge week1.foro week2.foro week3.foro -o all.foro --json
+    """
+    from foro.merging import merge_models
+
+    learner = merge_models(models, out, backbone)
+    if as_json:
+        content = {"model": str(out), "labels": learner.labels, "samples": learner.encoder.samples}
+        typer.echo(json.dumps(content, ensure_ascii=False))
+        return
+    known = counted(len(learner.labels), "class", "classes")
+    typer.echo(f"{out} knows {known} from {counted(learner.encoder.samples, 'image')}")

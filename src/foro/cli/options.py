@@ -1,0 +1,33 @@
+"""Options that several commands share, and how they end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DONE, SKIPPED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+
+EXIT_CODES = (
+    "Exit codes: 0 all went well, 1 done but some images could not be read and were skipped, 2 nothing was done "
+    "because something is wrong with what was given, 130 interrupted."
+)
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.", show_default=False)]
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA", help="A folder of class folders, or a .csv, .tsv or .jsonl file with path and label."
+    ),
+]
+BackbonePlace = Annotated[
+    str | None, typer.Option("--backbone", help="Where the model's backbone is, if not where it was.")
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Stop at the first image that cannot be read, instead of skipping it.")
+]
+Wait = Annotated[
+    bool, typer.Option("--wait/--no-wait", help="Wait while another process changes the model, or give up at once.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]

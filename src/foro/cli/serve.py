@@ -1,0 +1,117 @@
+"""``foro serve``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from foro.errors import FoRoError, InputError
+from foro.serve.config import HELP, ServeConfig
+
+if TYPE_CHECKING:
+    from foro.learner import Learner
+    from foro.serve.service import Service
+
+DEFAULT = ServeConfig()
+
+
+def serve(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The model file; made if there is none.", show_default=False)
+    ],
+    host: Annotated[str, typer.Option(help=HELP["host"])] = DEFAULT.host,
+    port: Annotated[int, typer.Option(help=HELP["port"])] = DEFAULT.port,
+    read_token: Annotated[
+        str | None, typer.Option(envvar="FORO_READ_TOKEN", help=HELP["read_token"], show_envvar=True)
+    ] = None,
+    teach_token: Annotated[
+        str | None, typer.Option(envvar="FORO_TEACH_TOKEN", help=HELP["teach_token"], show_envvar=True)
+    ] = None,
+    read_token_file: Annotated[
+        Path | None, typer.Option(envvar="FORO_READ_TOKEN_FILE", help="File with the read token.")
+    ] = None,
+    teach_token_file: Annotated[
+        Path | None, typer.Option(envvar="FORO_TEACH_TOKEN_FILE", help="File with the teach token.")
+    ] = None,
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a new model: nano, a full timm name or a folder with a checkpoint. Of one that is there: where "
+            "its backbone is, if not where it was.",
+            show_default="nano",
+        ),
+    ] = None,
+    rate: Annotated[float, typer.Option(help=HELP["rate"])] = DEFAULT.rate,
+    most_images: Annotated[int, typer.Option(help=HELP["most_images"])] = DEFAULT.most_images,
+    most_megabytes: Annotated[float, typer.Option(help=HELP["most_megabytes"])] = DEFAULT.most_megabytes,
+    most_megapixels: Annotated[float, typer.Option(help=HELP["most_megapixels"])] = DEFAULT.most_megapixels,
+    most_model_megabytes: Annotated[
+        float, typer.Option(help=HELP["most_model_megabytes"])
+    ] = DEFAULT.most_model_megabytes,
+    most_waiting: Annotated[int, typer.Option(help=HELP["most_waiting"])] = DEFAULT.most_waiting,
+    save_seconds: Annotated[float, typer.Option(help=HELP["save_seconds"])] = DEFAULT.save_seconds,
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], typer.Option(help="What is logged, as JSON on standard error.")
+    ] = "info",
+) -> None:
+    """Serve a model over HTTP, with a page to try and teach it. Ctrl-C saves and stops.
+
+    Tokens are better given by the environment or by files than as options, which every user of the machine can see.
+
+    Examples:
+
+        foro serve pets.foro
+
+        FORO_TEACH_TOKEN=… FORO_READ_TOKEN=… foro serve pets.foro --host 0.0.0.0
+
+        curl -F images=@cat.jpg http://127.0.0.1:8000/v1/predict
+    """
+    config = ServeConfig(
+        host=host,
+        port=port,
+        read_token=_token("read", read_token, read_token_file),
+        teach_token=_token("teach", teach_token, teach_token_file),
+        rate=rate,
+        most_images=most_images,
+        most_megabytes=most_megabytes,
+        most_megapixels=most_megapixels,
+        most_model_megabytes=most_model_megabytes,
+        most_waiting=most_waiting,
+        save_seconds=save_seconds,
+    )
+    try:
+        from foro.serve.server import serve as run
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("foro"):
+            raise
+        raise FoRoError(f'the service needs {error.name}: install it with pip install "foro[serve]"') from None
+    run(model, config, lambda: _new(backbone or "nano"), _say, backbone=backbone, log_level=log_level)
+
+
+def _new(backbone: str) -> Learner:
+    """A learner for a model file that is not there yet."""
+    from foro.learner import Learner
+
+    # A prompt is evolved on the first task, and the first that a browser teaches is a single class.
+    return Learner(backbone, policy="none")
+
+
+def _say(address: str, service: Service) -> None:
+    known = len(service.published.labels)
+    typer.echo(
+        f"{service.name} ({known} {'class' if known == 1 else 'classes'}) is at {address}  (Ctrl-C saves and stops)"
+    )
+
+
+def _token(kind: str, given: str | None, file: Path | None) -> str | None:
+    """A token as it was given, or from the file; an empty one is none."""
+    if file is None:
+        return given or None
+    if given:
+        raise InputError(f"the {kind} token is given twice: as it is, and as a file")
+    try:
+        return file.read_text(encoding="utf-8").strip() or None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the {kind} token cannot be read from {file}: {error}") from None

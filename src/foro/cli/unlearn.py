@@ -1,0 +1,49 @@
+"""``foro unlearn``."""
+
+from __future__ import annotations
+
+import json
+
+import typer
+
+from foro.cli.changing import counted, end, named, opened
+from foro.cli.options import BackbonePlace, Data, Json, Model, Strict, Wait
+
+
+def unlearn(
+    model: Model,
+    data: Data,
+    backbone: BackbonePlace = None,
+    strict: Strict = False,
+    wait: Wait = True,
+    as_json: Json = False,
+) -> None:
+    """Take the influence of these very images back, exactly: as if they had never been learned.
+
+    They must have been learned, with these labels. A class with no image left is no longer known.
+
+    Examples:
+
+        foro unlearn pets.foro mistakes/        # mistakes/cat/7.jpg, which was no cat
+
+        foro unlearn pets.foro withdrawn.csv --strict
+    """
+    from foro.data.labelled import check_labelled
+    from foro.teaching import unteach
+
+    check_labelled(data)
+    with opened(model, wait, backbone) as durable:
+        before = set(durable.learner.labels)
+        taught = unteach(durable, data, strict=strict)
+    gone = [label for label in before if label not in durable.learner.labels]
+    if as_json:
+        left = ("samples", "labels", "seconds", "skipped")
+        content = {name: value for name, value in taught.as_dict().items() if name in left}
+        more = {"gone": gone, "classes": len(durable.learner.labels), "recovered": durable.recovered}
+        typer.echo(json.dumps({"model": str(model), **content, **more}, ensure_ascii=False))
+    else:
+        images, classes = counted(taught.samples, "image"), counted(len(taught.labels), "class", "classes")
+        typer.echo(f"unlearned {images} of {classes} in {taught.seconds:.1f} s")
+        if gone:
+            typer.echo(f"no longer known: {named(gone)}")
+    end(taught.skipped, listed=not as_json)

@@ -1,0 +1,58 @@
+"""Where a learner's images are turned into statistics: in this process, or elsewhere."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foro.data.images import Images
+from foro.data.readable import BadImage
+from foro.data.samples import Samples
+from foro.errors import InputError
+from foro.extraction import Extractor
+from foro.knowledge import KnowledgeEncoder, Label
+
+if TYPE_CHECKING:
+    from foro.learner import Learner
+
+Float32 = NDArray[np.float32]
+
+
+class RemoteExtractor(Extractor, ABC):
+    """An ``Extractor`` that learns where the images are, and sends only what was learned."""
+
+    @abstractmethod
+    def learned(self, images: Images, labels: list[Label], prompt: Float32 | None) -> KnowledgeEncoder:
+        """What there is to learn from images with one prompt (P, dim), to be merged."""
+
+
+class Engine(Protocol):
+    """Learns elsewhere; see ``foro.distributed.RayEngine``. It is never stored in a model file."""
+
+    def open(self, learner: Learner) -> AbstractContextManager[RemoteExtractor]:
+        """What runs the images of one task through the learner's backbone."""
+        ...
+
+    def without_bad_images(self, samples: Samples) -> tuple[Samples, list[BadImage]]:
+        """What ``foro.data.readable.without_bad_images`` gives, found where the images are."""
+        ...
+
+
+def find_engine(engine: str | Engine, **settings: Any) -> Engine | None:
+    """The engine of a name, with those settings of ``RayEngine`` that are not None; None is this process itself."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    if engine == "ray":
+        from foro.distributed import RayEngine
+
+        return RayEngine(**given)
+    if given:
+        raise InputError(f"{', '.join(given)} can be set for the engine ray only")
+    if engine == "local":
+        return None
+    if isinstance(engine, str) or not hasattr(engine, "open"):
+        raise InputError(f"the engine must be local, ray or a RayEngine, not {engine!r}")
+    return engine

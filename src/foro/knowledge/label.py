@@ -1,0 +1,5 @@
+"""What a class is called."""
+
+from __future__ import annotations
+
+Label = str | int

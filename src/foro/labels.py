@@ -1,0 +1,29 @@
+"""Labels as they are written on a command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from foro.errors import InputError
+from foro.knowledge.label import Label
+
+
+def find_labels(written: Sequence[str], known: Sequence[Label], unknown: str) -> list[Label]:
+    """The known labels that are meant: the text itself or, where there is no such label, the number that it says.
+
+    ``unknown`` goes between a label that is not known and the list of those that are.
+    """
+    return [_find(text, known, unknown) for text in dict.fromkeys(written)]
+
+
+def _find(text: str, known: Sequence[Label], unknown: str) -> Label:
+    if text in known:
+        return text
+    for label in known:
+        if str(label) == text:
+            return label
+    names = [str(label) for label in known]
+    listed = get_close_matches(text, names, n=3) or names[:8]
+    more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
+    raise InputError(f"{text!r} {unknown} {', '.join(map(repr, listed)) or 'none'}{more}")

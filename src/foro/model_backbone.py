@@ -1,0 +1,55 @@
+"""The backbone of a learner: from a name or a folder, and again for a model file, which takes no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from foro.backbones import Backbone, load_backbone
+from foro.errors import BackboneError, InputError, ModelFileError
+
+
+def find_backbone(backbone: str | Path | Backbone, image_size: int | None) -> tuple[str | None, Backbone]:
+    """Where the backbone comes from, if by name, and the backbone itself."""
+    if isinstance(backbone, (str, Path)):
+        place = Path(backbone)
+        source = str(place.resolve()) if place.exists() else str(backbone)
+        return source, load_backbone(backbone, image_size=image_size)
+    if image_size not in (None, backbone.image_size):
+        raise InputError(f"{backbone.name} was loaded for {backbone.image_size} pixels, not for {image_size}")
+    return None, backbone
+
+
+def describe_backbone(backbone: Backbone, source: str | None) -> dict[str, Any]:
+    """What a model file says of its backbone."""
+    return {
+        "name": backbone.name,
+        "source": source,
+        "fingerprint": backbone.fingerprint,
+        "image_size": backbone.image_size,
+    }
+
+
+def taught_backbone(
+    path: str | Path, taught: Mapping[str, Any], backbone: str | Path | Backbone | None
+) -> tuple[str | None, Backbone]:
+    """The backbone that a model file describes, taken from where it was or, if given, from ``backbone``."""
+    name, source, fingerprint, image_size = (taught[key] for key in ("name", "source", "fingerprint", "image_size"))
+    try:
+        place, found = find_backbone(source or name if backbone is None else backbone, image_size)
+    except BackboneError as error:
+        if backbone is not None:
+            raise
+        raise BackboneError(f"{path} needs {name}; say where it is by backbone=… or --backbone ({error})") from None
+    if found.fingerprint != fingerprint:
+        raise ModelFileError(
+            f"{path} was taught with {name} (weights {_short(fingerprint)}), "
+            f"not with {found.name} (weights {_short(found.fingerprint)})"
+        )
+    return place, found
+
+
+def _short(fingerprint: str) -> str:
+    """The first digits of a SHA-256, and the precision that may follow it."""
+    return f"{fingerprint[:12]}…{fingerprint[64:]}"

@@ -1,0 +1,81 @@
+"""Every setting of the service, each with its help text; the command-line flags are made from here."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from foro.errors import InputError
+
+SHORTEST_TOKEN = 16
+"""Characters; a shorter one could be guessed."""
+
+
+def _setting(default: Any, help: str, **more: Any) -> Any:
+    return field(default=default, metadata={"help": help}, **more)
+
+
+@dataclass(frozen=True)
+class ServeConfig:
+    """Settings of the service."""
+
+    host: str = _setting("127.0.0.1", "Address to listen on; any other than loopback needs a token.")
+    port: int = _setting(8000, "Port to listen on; 0: any free one.")
+    read_token: str | None = _setting(None, "Token that may predict, but not teach.", repr=False)
+    teach_token: str | None = _setting(None, "Token that may do everything.", repr=False)
+    rate: float = _setting(200.0, "Requests a second from one address, in the long run; 0: no limit.")
+    most_images: int = _setting(64, "Images in one request.")
+    most_megabytes: float = _setting(32.0, "Megabytes of one request.")
+    most_megapixels: float = _setting(32.0, "Megapixels of one image.")
+    most_model_megabytes: float = _setting(2048.0, "Megabytes of a model that is merged.")
+    most_waiting: int = _setting(512, "Images that may wait; more are turned away until there is room.")
+    save_seconds: float = _setting(30.0, "Quiet seconds after which what was learned goes into the model file.")
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise InputError(f"the port must lie between 0 and 65535, not {self.port}")
+        for name in (
+            "most_images",
+            "most_megabytes",
+            "most_megapixels",
+            "most_model_megabytes",
+            "most_waiting",
+            "save_seconds",
+        ):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be positive, not {getattr(self, name)}")
+        if not 0 <= self.rate < float("inf"):
+            raise InputError(f"rate must not be negative, but is {self.rate}")
+        for name in ("read_token", "teach_token"):
+            token = getattr(self, name)
+            if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
+                raise InputError(
+                    f"the {name.replace('_', ' ')} needs {SHORTEST_TOKEN} or more printable ASCII characters; "
+                    'make one with: python -c "import secrets; print(secrets.token_urlsafe())"'
+                )
+        if self.read_token and self.read_token == self.teach_token:
+            raise InputError("the read token and the teach token must differ")
+        if not self.tokens and not is_loopback(self.host):
+            raise InputError(
+                f"listening on {self.host} needs a token, or anybody could teach: "
+                "set FORO_TEACH_TOKEN (and FORO_READ_TOKEN for those who may only predict)"
+            )
+
+    @property
+    def tokens(self) -> bool:
+        """Whether a token is needed."""
+        return bool(self.read_token or self.teach_token)
+
+
+HELP = {each.name: str(each.metadata["help"]) for each in fields(ServeConfig)}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens on the address."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,82 @@
+// The page: its three panels, and the line that says what is served.
+import { health } from "./api.js";
+import { startClasses } from "./classes.js";
+import { $, count, notice } from "./dom.js";
+import { onKnown, refresh } from "./knowledge.js";
+import { startTeach } from "./teach.js";
+import { askForToken, token } from "./token.js";
+import { startTry } from "./try.js";
+
+const PANELS = ["try", "teach", "classes"];
+
+const teach = startTeach({ open });
+const parts = {
+  try: startTry({
+    open,
+    teach: (files) => {
+      open("teach");
+      teach.fill({ files });
+    },
+  }),
+  teach,
+};
+startClasses({
+  open,
+  teach: (text) => {
+    open("teach");
+    teach.fill({ text });
+  },
+});
+
+/** Shows a panel, and stops what runs in the one before. */
+function open(name) {
+  $("#notice").hidden = true;
+  for (const each of PANELS) {
+    const tab = $(`#tab-${each}`);
+    tab.setAttribute("aria-selected", String(each === name));
+    tab.tabIndex = each === name ? 0 : -1;
+    if (each !== name && !$(`#${each}-panel`).hidden) parts[each]?.leave();
+    $(`#${each}-panel`).hidden = each !== name;
+  }
+  if (location.hash !== `#${name}`) history.replaceState(null, "", `#${name}`);
+  parts[name]?.enter?.();
+  if (name === "classes") load();
+}
+
+for (const name of PANELS) {
+  $(`#tab-${name}`).addEventListener("click", () => open(name));
+  $(`#tab-${name}`).addEventListener("keydown", (event) => {
+    const place = PANELS.indexOf(name);
+    const to = { ArrowRight: place + 1, ArrowLeft: place + PANELS.length - 1, Home: 0, End: PANELS.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    open(PANELS[to % PANELS.length]);
+    $(`#tab-${PANELS[to % PANELS.length]}`).focus();
+  });
+}
+
+async function load() {
+  try {
+    $("#model").textContent ||= (await health()).model;
+    await refresh();
+  } catch (error) {
+    $("#status").textContent = error.message;
+    notice(error.message, "Try again", load);
+  }
+}
+
+onKnown(({ loaded, classes, samples }) => {
+  if (!loaded) return;
+  $("#status").textContent = `${count(classes.length, "class", "classes")} · ${count(samples, "picture")}`;
+});
+
+$("#change-token").hidden = !token();
+$("#change-token").addEventListener("click", async () => {
+  if (await askForToken("Another token takes the place of the one in use.")) load();
+});
+window.addEventListener("hashchange", () => open(here()));
+
+const here = () => (PANELS.includes(location.hash.slice(1)) ? location.hash.slice(1) : "try");
+
+open(here());
+if (here() !== "classes") load();

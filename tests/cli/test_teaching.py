@@ -1,0 +1,365 @@
+"""``foro learn``, ``forget``, ``unlearn``, ``merge`` and ``info`` as a user runs them, on a tiny backbone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from foro import Learner
+from foro.durable import DurableLearner
+from tests.backbones.reference import save_checkpoint, tiny_checkpoint
+from tests.command_line import foro
+from tests.conftest import textures
+from tests.test_durable import same
+
+SMALL = ("--policy", "none", "--set", "projection_dim=64")
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a random ViT of 32 px."""
+    return save_checkpoint(tiny_checkpoint(), tmp_path_factory.mktemp("backbone") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folders ``one`` and ``two`` of 60 images each, of two classes each; names of classes are any text."""
+    root = tmp_path_factory.mktemp("pictures")
+    names = {"texture 0": "7", "texture 1": "Ñandú ☃", "texture 2": "two words", "texture 3": "-dash"}
+    for number, (image, label) in enumerate(zip(*textures(30), strict=True)):
+        place = root / ("one" if label in ("texture 0", "texture 1") else "two") / names[label]
+        place.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(place / f"{number}.png")
+    return root
+
+
+@pytest.fixture
+def model(tmp_path: Path, tiny: Path, pictures: Path) -> Path:
+    """A model that has learned ``one``."""
+    ran = foro("learn", tmp_path / "m.foro", pictures / "one", "--backbone", tiny, *SMALL, "--held-out", 0)
+    assert ran.code == 0, ran.err
+    return tmp_path / "m.foro"
+
+
+def told(*arguments: object, stdin: str = "", code: int = 0) -> Any:
+    """What a command says as JSON."""
+    ran = foro(*arguments, "--json", stdin=stdin)
+    assert ran.code == code, ran.err
+    return json.loads(ran.out)
+
+
+def run(*arguments: object, **more: Any) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own."""
+    code = "from foro.cli import main; main()"
+    words = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False, **more)
+
+
+def test_learn_makes_a_model_and_then_adds_to_it(tmp_path: Path, tiny: Path, pictures: Path) -> None:
+    path = tmp_path / "m.foro"
+    first = foro("learn", path, pictures / "one", "--backbone", tiny, *SMALL, "--held-out", 0.2)
+    assert (first.code, first.err) == (0, "")
+    assert first.lines[0].startswith("learned   60 images of 2 classes in ")
+    assert first.lines[1] == "new       7, Ñandú ☃"
+    assert first.lines[2].startswith("accuracy  not known before, ")
+    assert first.lines[2].endswith(" after, on 12 images of DATA that were held out")
+    assert first.lines[-1] == f"{path} knows 2 classes from 60 images"
+    second = told("learn", path, pictures / "two", "--held-out", 0.5)
+    assert (second["samples"], second["held_out"], second["classes"]) == (60, 30, 4)
+    assert second["new_labels"] == ["-dash", "two words"]
+    assert second["accuracy_before"] is None
+    assert second["accuracy_after"] > 0.5
+    third = told("learn", path, pictures / "two", "--held-out", 0.5)
+    assert third["accuracy_before"] > 0.5
+    assert third["new_labels"] == []
+    assert third["expected_accuracy"] > 0.5
+    assert [each.name for each in tmp_path.iterdir()] == ["m.foro"]
+    learner = Learner.load(path)
+    assert learner.encoder.counts == {"7": 30, "Ñandú ☃": 30, "-dash": 60, "two words": 60}
+    assert [event.what for event in learner.ledger.events] == ["learn"] * 3
+
+
+def test_too_few_images_are_not_measured(model: Path, pictures: Path) -> None:
+    ran = foro("learn", model, pictures / "two")
+    assert "accuracy  not measured: too few images to hold a tenth of them out" in ran.lines
+
+
+def test_tables_lines_and_streams_teach_the_same(model: Path, tiny: Path, pictures: Path, tmp_path: Path) -> None:
+    rows = [(image, image.parent.name) for image in sorted((pictures / "two").glob("*/*.png"))]
+    objects = "".join(json.dumps({"path": str(path), "label": label}) + "\n" for path, label in rows)
+    (tmp_path / "two.csv").write_text("path,label\n" + "".join(f"{path},{label}\n" for path, label in rows))
+    (tmp_path / "two.jsonl").write_text(objects)
+    for number, data in enumerate([tmp_path / "two.csv", tmp_path / "two.jsonl", "-"]):
+        copy = Path(shutil.copy(model, tmp_path / f"{number}.foro"))
+        report = told("learn", copy, data, "--held-out", 0, "--chunk", 25, stdin=objects)
+        assert (report["samples"], report["classes"]) == (60, 4)
+        folder = Path(shutil.copy(model, tmp_path / f"folder {number}.foro"))
+        told("learn", folder, pictures / "two", "--held-out", 0)
+        one, other = Learner.load(copy), Learner.load(folder)
+        assert len(one.ledger.events) == (4 if data == "-" else 2)
+        assert one.encoder.counts == other.encoder.counts
+        images, _ = textures(3, seed=9)
+        order = [one.labels.index(label) for label in other.labels]
+        assert np.allclose(one.scores(images)[:, order], other.scores(images), rtol=1e-3, atol=1e-4)
+
+
+def test_a_stream_keeps_what_came_before_a_mistake(model: Path, pictures: Path, tmp_path: Path) -> None:
+    images = sorted((pictures / "two").glob("*/*.png"))[:6]
+    lines = [json.dumps({"path": str(path), "label": "x"}) for path in images]
+    lines[4] = "hello"
+    ran = foro("learn", model, "-", "--chunk", 2, stdin="\n".join(lines))
+    assert ran.code == 2
+    assert ran.err == "foro: line 5 of the standard input is not JSON; 4 images of earlier lines are learned\n"
+    assert Learner.load(model).encoder.counts["x"] == 4
+    assert foro("learn", model, "-").err == "foro: the standard input names no images\n"
+    gone = json.dumps({"path": str(tmp_path / "gone.png"), "label": "x"})
+    mixed = told("learn", model, "-", "--chunk", 1, stdin=f"{lines[0]}\n{gone}\n", code=1)
+    assert (mixed["samples"], len(mixed["skipped"])) == (1, 1)
+    assert foro("learn", model, "-", stdin=gone).err.startswith("foro: none of the 1 images can be read, the first")
+
+
+def test_settings_are_for_new_models(model: Path, tiny: Path, pictures: Path, tmp_path: Path) -> None:
+    data, other = pictures / "one", tmp_path / "other.foro"
+    assert foro("learn", other, data, "--backbone", tiny, *SMALL, "--seed", 5, "--held-out", 0).code == 0
+    assert Learner.load(other).seed == 5
+    for options, said in [
+        (("--seed", 5), f"{model} was made with seed 0, which cannot be changed to 5"),
+        (("--policy", "freeze"), "was made with policy none, which cannot be changed to freeze"),
+        (("--set", "projection_dim=128"), "was made with projection_dim 64, which cannot be changed to 128"),
+        (("--preset", "paper"), "was made with policy none"),
+        (("--image-size", 64), "was made with image_size 32"),
+        (("--set", "gamma=1"), "unknown setting 'gamma'"),
+        (("--like", other), f"{model} is there already and not like {other}: their projections differ"),
+        (("--set", "projection_dim=wide"), "projection_dim must be a whole number"),
+        (("--set", "projection_dim"), "a setting is written name=value"),
+        (("--backbone", "nano"), "was taught with vit_random.test"),
+    ]:
+        ran = foro("learn", model, data, *options)
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+        assert said in ran.err
+    same = foro("learn", model, data, "--seed", 0, "--policy", "none", "--set", "projection_dim=64", "--held-out", 0)
+    assert same.code == 0
+    assert "population" in foro("learn", "--settings").out
+
+
+def test_forget_undo_and_unlearn(model: Path, pictures: Path) -> None:
+    foro("learn", model, pictures / "two", "--held-out", 0)
+    before = Learner.load(model)
+    assert foro("forget", model, "7", "Ñandú ☃").lines[0] == "forgotten: 7, Ñandú ☃"
+    assert Learner.load(model).labels == ["-dash", "two words"]
+    wrong = foro("forget", model, "--", "-dash", "two wordz")
+    assert (wrong.code, wrong.err) == (2, "foro: 'two wordz' is not known; known labels are 'two words' and 1 more\n")
+    assert Learner.load(model).labels == ["-dash", "two words"]  # none of them
+    assert foro("forget", model, "7", "--undo").lines[0] == "known again: 7"
+    assert told("forget", model, "Ñandú ☃", "--undo")["restored"] == ["Ñandú ☃"]
+    same(Learner.load(model), before, exactly=False)
+    assert "was not forgotten" in foro("forget", model, "7", "--undo").err
+    gone = told("unlearn", model, pictures / "one")
+    assert (gone["samples"], sorted(gone["gone"]), gone["classes"]) == (60, ["7", "Ñandú ☃"], 2)
+    again = foro("unlearn", model, pictures / "one")
+    assert (again.code, again.err.count("\n")) == (2, 1)
+    assert foro("unlearn", model, pictures / "two").lines[0].startswith("unlearned 60 images of 2 classes in ")
+    assert Learner.load(model).labels == []
+
+
+def test_a_label_that_is_a_number_is_found(tmp_path: Path, tiny: Path) -> None:
+    images, _ = textures(2)
+    learner = Learner(tiny, policy="none", projection_dim=64)
+    learner.learn(images, [1, 2, "1", 4] * 2)
+    learner.save(tmp_path / "m.foro")
+    foro("forget", tmp_path / "m.foro", "2", "1")
+    assert Learner.load(tmp_path / "m.foro").labels == [1, 4]  # the text comes first
+    foro("forget", tmp_path / "m.foro", "1")
+    assert Learner.load(tmp_path / "m.foro").labels == [4]
+
+
+def test_merge_is_as_if_one_had_learned_all(tmp_path: Path, tiny: Path, pictures: Path, model: Path) -> None:
+    north, out = tmp_path / "north.foro", tmp_path / "all.foro"
+    assert foro("learn", north, pictures / "two", "--like", model, "--held-out", 0).code == 0
+    shown = foro("merge", model, north, "-o", out)
+    assert shown.lines == [f"{out} knows 4 classes from 120 images"]
+    foro("learn", model, pictures / "two", "--held-out", 0)
+    merged, both = Learner.load(out), Learner.load(model)
+    assert merged.encoder.counts == both.encoder.counts
+    images, _ = textures(3, seed=9)
+    assert np.allclose(merged.scores(images), both.scores(images), rtol=1e-3, atol=1e-4)
+    assert [event.what for event in merged.ledger.events] == ["learn", "merge"]
+    again = foro("merge", model, north, "-o", out)
+    assert (again.code, again.err) == (2, f"foro: {out} is there already: give the merged model another name\n")
+    assert foro("merge", model, "-o", tmp_path / "x.foro").err == "foro: it takes at least two models to merge\n"
+
+
+def test_merge_says_what_differs(tmp_path: Path, tiny: Path, pictures: Path, model: Path) -> None:
+    other_weights = save_checkpoint(tiny_checkpoint(seed=1), tmp_path / "other")
+    data = pictures / "two"
+    cases = {
+        "backbones": ("--backbone", other_weights, *SMALL),
+        "projections": ("--backbone", tiny, *SMALL, "--seed", 1),
+        "image sizes": ("--backbone", tiny, *SMALL, "--image-size", 64),
+    }
+    for number, (difference, options) in enumerate(cases.items()):
+        other = tmp_path / f"{number}.foro"
+        assert foro("learn", other, data, *options, "--held-out", 0).code == 0
+        ran = foro("merge", model, other, "-o", tmp_path / "x.foro")
+        assert ran.code == 2
+        assert f"{model} and {other} cannot be merged: their {difference} differ" in ran.err
+        assert not (tmp_path / "x.foro").exists()
+
+
+def test_info_tells_everything(model: Path, pictures: Path) -> None:
+    foro("learn", model, pictures / "two", "--held-out", 0)
+    foro("forget", model, "7")
+    facts = told("info", model)
+    assert facts["samples"] == 120
+    assert [(each["label"], each["samples"]) for each in facts["classes"]] == [
+        ("Ñandú ☃", 30),
+        ("-dash", 30),
+        ("two words", 30),
+    ]
+    assert all(each["last_taught"].startswith("20") for each in facts["classes"])
+    assert facts["forgotten"] == ["7"]
+    assert facts["backbone"]["name"] == "vit_random.test"
+    assert facts["settings"]["projection_dim"] == 64
+    assert [(event["what"], event["samples"]) for event in facts["log"]] == [
+        ("learn", 60),
+        ("learn", 60),
+        ("forget", 30),
+    ]
+    assert facts["bytes"] == model.stat().st_size
+    shown = foro("info", model, "--log", 2).out
+    for text in ("Ñandú ☃", "two words", "forgotten 7", "vit_random.test at 32 px", "forget", "1 earlier", "history"):
+        assert text in shown
+    assert "history" not in foro("info", model, "--log", 0).out
+    assert foro("info", model.with_name("none.foro")).err.startswith("foro: there is no file")
+
+
+def test_info_needs_no_backbone(tmp_path: Path, pictures: Path) -> None:
+    folder = save_checkpoint(tiny_checkpoint(), tmp_path / "vit")
+    foro("learn", tmp_path / "m.foro", pictures / "one", "--backbone", folder, *SMALL, "--held-out", 0)
+    folder.rename(tmp_path / "moved")
+    assert told("info", tmp_path / "m.foro")["samples"] == 60
+    missing = foro("forget", tmp_path / "m.foro", "7")
+    assert (missing.code, missing.err.count("\n")) == (2, 1)
+    assert foro("forget", tmp_path / "m.foro", "7", "--backbone", tmp_path / "moved").code == 0
+
+
+def test_info_counts_what_is_only_in_the_journal(model: Path) -> None:
+    images, labels = textures(2)
+    durable = DurableLearner.open(model)
+    durable.learn(images, labels)
+    durable.close()
+    facts = told("info", model)
+    assert (facts["samples"], len(facts["classes"])) == (68, 6)
+    assert facts["unsaved_changes"] == 1
+    assert "journal   1 change that the file does not have yet" in foro("info", model).lines
+
+
+def test_the_next_command_says_what_it_finished(model: Path) -> None:
+    images, labels = textures(2)
+    durable = DurableLearner.open(model)
+    durable.learn(images, labels)
+    durable.close()
+    ran = foro("forget", model, "7")
+    assert ran.err == f"foro: {model}: a change that was not saved yet came from the journal\n"
+    assert ran.lines[-1] == f"{model} knows 5 classes"
+
+
+def test_another_writer_is_waited_for_or_refused(model: Path) -> None:
+    with DurableLearner.open(model):
+        refused = foro("forget", model, "7", "--no-wait")
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+        assert "is being changed by another process" in refused.err
+    assert foro("forget", model, "7", "--no-wait").code == 0
+
+
+def test_an_image_that_vanishes_leaves_the_model_as_it_was(model: Path, pictures: Path, tmp_path: Path) -> None:
+    before = model.read_bytes()
+    rows = [(str(image), image.parent.name) for image in sorted((pictures / "two").glob("*/*.png"))]
+    (tmp_path / "two.csv").write_text("".join(f"{path},{label}\n" for path, label in [*rows, ("gone.png", "x")]))
+    ran = foro("learn", model, tmp_path / "two.csv", "--strict")
+    assert (ran.code, ran.err) == (2, f"foro: there is no image {tmp_path / 'gone.png'}\n")
+    assert model.read_bytes() == before
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["m.foro", "two.csv"]
+
+
+@pytest.mark.parametrize(("limit", "survives"), [(2_000, False), (30_000, True)])
+def test_a_full_disk_is_one_sentence_and_the_old_model_stays(
+    model: Path, pictures: Path, limit: int, survives: bool
+) -> None:
+    """The kernel itself refuses to write: the journal first, or the model file when the journal still fitted."""
+    resource = pytest.importorskip("resource")
+    before = model.read_bytes()
+    assert len(before) > limit
+
+    def full() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    ran = run("learn", model, pictures / "two", "--held-out", "0", preexec_fn=full)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
+    assert "cannot be written: File too large" in ran.stderr
+    assert model.read_bytes() == before
+    assert ("is safe in" in ran.stderr) == survives
+    left = {each.name for each in model.parent.iterdir()}
+    assert left == ({"m.foro", "m.foro.journal"} if survives else {"m.foro"})
+    facts = told("info", model)
+    assert facts["samples"] == (120 if survives else 60)
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path, tiny: Path, pictures: Path) -> None:
+    (tmp_path / "file").touch()
+    ran = foro("learn", tmp_path / "file" / "m.foro", pictures / "one", "--backbone", tiny, *SMALL)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "cannot be written" in ran.err
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_read_only_is_one_sentence(model: Path, pictures: Path) -> None:
+    before = model.read_bytes()
+    model.parent.chmod(0o555)
+    try:
+        ran = foro("learn", model, pictures / "two")
+        assert foro("info", model).code == 0
+    finally:
+        model.parent.chmod(0o755)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "cannot be written: Permission denied" in ran.err
+    assert model.read_bytes() == before
+
+
+def test_a_killed_command_is_finished_or_discarded_by_the_next(model: Path, pictures: Path) -> None:
+    code = "from foro.cli import main; main()"
+    words = [sys.executable, "-c", code, "learn", str(model), "-", "--chunk", "2"]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    for image in sorted((pictures / "two").glob("*/*.png"))[:2]:
+        process.stdin.write(json.dumps({"path": str(image), "label": "killed"}).encode() + b"\n")
+    process.stdin.flush()
+    while Learner.load(model).encoder.samples == 60:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdin.close()
+    ran = foro("forget", model, "7")
+    assert "came from the journal" in ran.err
+    assert Learner.load(model).encoder.counts == {"Ñandú ☃": 30, "killed": 2}
+    assert [each.name for each in model.parent.iterdir()] == ["m.foro"]
+
+
+def test_help_has_examples_and_exit_codes() -> None:
+    assert "Exit codes: 0 all went well, 1 done but some images" in " ".join(foro("--help").out.split())
+    for verb in ("learn", "forget", "unlearn", "merge", "info"):
+        shown = foro(verb, "--help").out
+        assert f"foro {verb} " in shown
+        assert "--json" in shown

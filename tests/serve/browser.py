@@ -1,0 +1,72 @@
+"""A real browser for the tests of the page, and what they do with it again and again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, Playwright, expect
+
+from tests.conftest import textures
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--use-fake-device-for-media-stream",
+    "--use-fake-ui-for-media-stream",
+]
+
+expect.set_options(timeout=30_000)  # of a busy machine; a quiet one needs a fraction of a second
+
+
+def launch(playwright: Playwright) -> Browser:
+    """The browser of this machine, with a camera that shows a moving pattern."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip("no browser: get one by `apt-get install chromium`, or put Chrome into the PATH")
+    return playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+
+
+@contextmanager
+def opened(browser: Browser, address: str, **settings: Any) -> Iterator[Page]:
+    """The page in a window of its own; afterwards it must have kept the rules that hold for every test."""
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"], **settings)
+    context.set_default_timeout(30_000)
+    page = context.new_page()
+    broken: list[str] = []
+    page.on("pageerror", lambda error: broken.append(str(error)))
+    page.on("console", lambda line: broken.append(line.text) if "Content Security Policy" in line.text else None)
+    page.on("dialog", lambda box: (broken.append(f"a script ran: {box.message}"), box.dismiss()))
+    page.on("request", lambda sent: broken.append(sent.url) if not sent.url.startswith((address, "blob:")) else None)
+    page.goto(address)
+    yield page
+    context.close()
+    assert not broken
+
+
+def striped(folder: Path, kind: int, count: int = 6, seed: int = 0) -> list[Path]:
+    """Pictures of one kind of stripes, as files."""
+    images, labels = textures(count, seed=seed)
+    chosen = [image for image, label in zip(images, labels, strict=True) if label == f"texture {kind}"]
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"stripes {kind} {seed} {number}.png" for number in range(len(chosen))]
+    for path, image in zip(paths, chosen, strict=True):
+        Image.fromarray(image).resize((96, 96), Image.Resampling.NEAREST).save(path)
+    return paths
+
+
+def teach(page: Page, label: str, files: list[Path]) -> None:
+    """Teaches a class by hand, and waits until it is learned."""
+    page.get_by_role("tab", name="Teach").click()
+    page.get_by_label("What is it?").fill(label)
+    lessons = page.locator(".lesson")
+    before = lessons.count()
+    page.locator("#teach-files").set_input_files(files)
+    expect(lessons).to_have_count(before + 1)
+    expect(lessons.first).to_have_attribute("aria-busy", "false")

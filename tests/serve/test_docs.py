@@ -1,0 +1,87 @@
+"""What the documents say can be typed in as it stands."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+
+from foro.backbones import Backbone
+from foro.learner import Learner
+from foro.serve import schemas
+from foro.serve.config import ServeConfig
+from tests.conftest import textures
+from tests.serve.process import command, environment
+from tests.serve.running import running, stripes
+
+ROOT = Path(__file__).parents[2]
+ADDRESS = "http://127.0.0.1:8000"
+
+
+def curl_lines() -> list[str]:
+    text = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line.startswith("curl ")]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_every_curl_line_works(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    for number, name in enumerate(["tom.jpg", "kitty.jpg", "rex.jpg", "who.jpg"]):
+        (tmp_path / name).write_bytes(stripes(number // 2, 4)[number])
+    other = Learner(tiny_backbone, policy="none", projection_dim=64)
+    other.learn(*textures(2))
+    other.save(tmp_path / "other.foro")
+    assert len(curl_lines()) >= 10
+    with running(tmp_path, tiny_backbone) as (client, _):
+        for line in curl_lines():
+            typed = shlex.split(line.replace(ADDRESS, str(client.base_url)))
+            done = subprocess.run(
+                [*typed, "--silent", "--fail-with-body"], cwd=tmp_path, capture_output=True, text=True
+            )
+            assert done.returncode == 0, (line, done.stdout, done.stderr)
+            if "metrics" not in line and "-o" not in typed:
+                assert isinstance(json.loads(done.stdout), dict)
+    assert Learner.load(tmp_path / "copy.foro", tiny_backbone).labels == ["cat", "dog"]
+    assert Learner.load(tmp_path / "stripes.foro", tiny_backbone).encoder.samples == 11
+
+
+def test_the_container_and_the_unit_run_what_there_is(tmp_path: Path) -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    entry = json.loads(re.search(r"^ENTRYPOINT (\[.*\])$", dockerfile, re.M).group(1))  # type: ignore[union-attr]
+    assert entry[:2] == ["foro", "serve"]
+    refused = subprocess.run(
+        command(*entry[2:], tmp_path / "model.foro"), capture_output=True, text=True, env=environment()
+    )
+    assert refused.returncode == 2
+    assert "needs a token" in refused.stderr
+    assert re.search(r"^USER (?!0|root)", dockerfile, re.M)
+    unit = (ROOT / "deploy" / "foro.service").read_text(encoding="utf-8")
+    assert "ExecStart=/opt/foro/bin/foro serve ${STATE_DIRECTORY}/model.foro" in unit
+    for rule in ("DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes", "CapabilityBoundingSet=\n"):
+        assert rule in unit
+    for text in (dockerfile, unit):
+        assert str(ServeConfig().port) in dockerfile
+        assert "FORO_TEACH_TOKEN" in text
+
+
+def test_every_answer_has_an_example_that_fits_its_description(client: httpx.Client) -> None:
+    described = client.get("/openapi.json").json()
+    shapes = described["components"]["schemas"]
+    found = []
+    for entries in described["paths"].values():
+        for entry in entries.values():
+            for answer in entry["responses"].values():
+                for kind, content in answer.get("content", {}).items():
+                    if kind.endswith("json"):
+                        found.append(content["schema"]["$ref"].rsplit("/", 1)[1])
+                        getattr(schemas, found[-1]).model_validate(content["example"])
+    assert set(found) >= {"Health", "Predictions", "Learned", "Classes", "Changed", "Merged", "ProblemShape"}
+    assert set(found) <= set(shapes)
+    page = client.get("/docs").text
+    assert "POST /v1/predict" in page
+    assert "<script" not in page

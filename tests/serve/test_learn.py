@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from foro.backbones import Backbone
+from foro.durable import DurableLearner
+from foro.learner import Learner
+from foro.serve.problems import Problem
+from tests.conftest import textures
+from tests.serve.running import CLASSES, check_problem, form, learn, predict, running, stripes, teach_all
+
+
+def counts(client: httpx.Client) -> dict[str, int]:
+    return {each["label"]: each["count"] for each in client.get("/v1/classes").json()["classes"]}
+
+
+def test_what_is_learned_is_known_at_once(fresh: httpx.Client) -> None:
+    for number, label in enumerate(CLASSES):
+        answer = learn(fresh, label, stripes(number, 4)).json()
+        assert (answer["label"], answer["learned"], answer["count"]) == (label, 4, 4)
+        assert (answer["samples"], answer["skipped"], answer["replayed"]) == (4 * number + 4, [], False)
+        assert predict(fresh, stripes(number, 1, seed=1)).json()["results"][0]["label"] == label
+    assert answer["accuracy"]["overall"] == fresh.get("/v1/classes").json()["accuracy"] > 0.5
+    assert learn(fresh, "flat", stripes(0, 2, seed=2)).json()["count"] == 6
+
+
+def test_images_that_cannot_be_read_are_skipped(fresh: httpx.Client) -> None:
+    good = stripes(0, 2)
+    answer = learn(fresh, "flat", [b"hello", good[0], b"", good[1]]).json()
+    assert (answer["learned"], answer["count"]) == (2, 2)
+    assert [each["index"] for each in answer["skipped"]] == [0, 2]
+    assert "no bytes" in answer["skipped"][1]["detail"]
+    problem = check_problem(learn(fresh, "steep", [b"hello", b""]), 422, "unreadable-image")
+    assert [each["index"] for each in problem["skipped"]] == [0, 1]
+    assert counts(fresh) == {"flat": 2}
+
+
+def test_learns_from_json_too(fresh: httpx.Client) -> None:
+    encoded = [base64.b64encode(image).decode() for image in stripes(0, 2)]
+    assert fresh.post("/v1/learn", json={"label": "flat", "images": encoded}).json()["learned"] == 2
+
+
+@pytest.mark.parametrize(
+    "label", ["a/b", "/", "//x/../restore", "restore", "Ünï çode", "🐈‍⬛", "a%2Fb", "?x=1#y", "<b>", "a b"]
+)
+def test_any_text_is_a_label(fresh: httpx.Client, label: str) -> None:
+    assert learn(fresh, label, stripes(0, 1)).json()["label"] == label
+    assert counts(fresh) == {label: 1}
+    where = f"/v1/classes/{quote(label, safe='')}"
+    assert fresh.delete(where).json() == {"label": label, "classes": 0}
+    assert fresh.get("/v1/classes").json()["removed"] == [label]
+    assert fresh.post(f"{where}/restore").json() == {"label": label, "classes": 1}
+    assert counts(fresh) == {label: 1}
+
+
+@pytest.mark.parametrize("label", ["", "  ", "x" * 201, "a\nb", "a\x00b", ".", "..", "\x7f", "x\u2028y"])
+def test_what_is_no_label_is_told(client: httpx.Client, label: str) -> None:
+    encoded = [base64.b64encode(stripes(0, 1)[0]).decode()]
+    check_problem(client.post("/v1/learn", json={"label": label, "images": encoded}), 422, "bad-label")
+
+
+@pytest.mark.parametrize("label", [None, 3, ["x"], {}])
+def test_a_label_must_be_text(client: httpx.Client, label: object) -> None:
+    encoded = [base64.b64encode(stripes(0, 1)[0]).decode()]
+    check_problem(client.post("/v1/learn", json={"label": label, "images": encoded}), 422, "bad-label")
+    check_problem(client.post("/v1/learn", files=form(stripes(0, 1))), 422, "bad-label")
+    broken = b'{"label": "\\ud800", "images": ["aGk="]}'
+    headers = {"content-type": "application/json"}
+    check_problem(client.post("/v1/learn", content=broken, headers=headers), 422, "bad-label")
+
+
+def test_white_space_and_ways_to_write_a_letter_do_not_matter(fresh: httpx.Client) -> None:
+    for label in ("café", "  café ", "cafe\u0301"):
+        assert learn(fresh, label, stripes(0, 1)).json()["label"] == "café"
+    assert counts(fresh) == {"café": 3}
+
+
+def test_the_same_key_learns_once_and_answers_the_same(fresh: httpx.Client) -> None:
+    images = [*stripes(0, 3), b"hello"]
+    first = learn(fresh, "flat", images, **{"Idempotency-Key": "monday"}).json()
+    learn(fresh, "steep", stripes(1, 2))
+    again = learn(fresh, "flat", images, **{"Idempotency-Key": "monday"}).json()
+    assert not first["replayed"]
+    assert again["replayed"]
+    assert {**again, "accuracy": None, "replayed": False} == {**first, "accuracy": None}
+    assert counts(fresh) == {"flat": 3, "steep": 2}
+    for label, other in (("steep", images), ("flat", stripes(0, 3, seed=9))):
+        check_problem(learn(fresh, label, other, **{"Idempotency-Key": "monday"}), 422, "key-reused")
+    assert counts(fresh) == {"flat": 3, "steep": 2}
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201, "a b", "tab\there"])
+def test_a_bad_key_is_told(client: httpx.Client, key: str) -> None:
+    check_problem(learn(client, "flat", stripes(0, 1), **{"Idempotency-Key": key}), 422, "bad-request")
+
+
+def test_many_at_once_are_all_learned(fresh: httpx.Client) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        sent = [(label, number) for number, label in enumerate(CLASSES)] * 8
+        answers = list(
+            pool.map(
+                lambda each: learn(fresh, each[0], stripes(each[1], 1), **{"Idempotency-Key": "one" + each[0]}), sent
+            )
+        )
+    assert all(answer.status_code == 200 for answer in answers)
+    assert sum(not answer.json()["replayed"] for answer in answers) == 3
+    assert counts(fresh) == dict.fromkeys(CLASSES, 1)
+
+
+def test_learning_never_blocks_predictions(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    with running(tmp_path, tiny_backbone) as (client, service):
+        teach_all(client)
+        begun, may_end = threading.Event(), threading.Event()
+
+        def slow(_durable: DurableLearner) -> None:
+            begun.set()
+            may_end.wait()
+
+        service.teacher.submit(slow)
+        begun.wait()
+        with ThreadPoolExecutor(1) as pool:
+            lesson = pool.submit(learn, client, "new", stripes(0, 1))
+            for _ in range(20):
+                answer = predict(client, stripes(1, 2, seed=1)).json()
+                assert [result["label"] for result in answer["results"]] == ["steep", "steep"]
+                assert answer["model_version"] == 3
+            assert not lesson.done()
+            may_end.set()
+            assert lesson.result().json()["learned"] == 1
+        assert predict(client, stripes(1, 1)).json()["model_version"] == 4
+
+
+def test_whole_numbers_as_labels_are_found(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    images, _ = textures(4, classes=2)
+    learner = Learner(tiny_backbone, policy="none", projection_dim=64)
+    learner.learn(images, [3, 7] * 4)
+    learner.save(tmp_path / "stripes.foro")
+    with running(tmp_path, tiny_backbone) as (client, service):
+        assert learn(client, "3", stripes(0, 1)).json()["count"] == 5
+        assert counts(client) == {"3": 5, "7": 4}
+        assert client.delete("/v1/classes/7").json() == {"label": "7", "classes": 1}
+        assert service.published.labels == (3,)
+        assert client.post("/v1/classes/7/restore").status_code == 200
+
+
+def test_what_was_learned_is_in_the_model_file_after_the_end(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    with running(tmp_path, tiny_backbone) as (client, _):
+        teach_all(client)
+        before = predict(client, stripes(0, 3, seed=1)).json()["results"]
+    assert not (tmp_path / "stripes.foro.journal").exists()
+    assert Learner.load(tmp_path / "stripes.foro", tiny_backbone).encoder.samples == 18
+    with running(tmp_path, tiny_backbone) as (client, _):
+        assert predict(client, stripes(0, 3, seed=1)).json()["results"] == before
+        assert len(client.get("/v1/classes").json()["history"]) == 3
+
+
+def test_a_quiet_service_saves(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    with running(tmp_path, tiny_backbone, save_seconds=0.1) as (client, _):
+        learn(client, "flat", stripes(0, 2))
+        saved = tmp_path / "stripes.foro"
+        waiting = threading.Event()
+        for _ in range(200):
+            if saved.exists() and not (tmp_path / "stripes.foro.journal").exists():
+                break
+            waiting.wait(0.05)
+        assert Learner.load(saved, tiny_backbone).encoder.counts == {"flat": 2}
+
+
+def test_a_full_disk_is_told_and_nothing_is_half_learned(
+    tmp_path: Path, tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path, tiny_backbone) as (client, _):
+        teach_all(client)
+        real = os.fsync
+
+        def full(handle: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        check_problem(learn(client, "new", stripes(0, 1)), 507, "cannot-write")
+        check_problem(client.delete("/v1/classes/flat"), 507, "cannot-write")
+        monkeypatch.setattr(os, "fsync", real)
+        assert counts(client) == dict.fromkeys(CLASSES, 6)
+        assert learn(client, "new", stripes(0, 1)).json()["samples"] == 19
+
+
+def test_the_service_takes_nothing_after_its_end(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    with running(tmp_path, tiny_backbone) as (client, service):
+        teach_all(client)
+    with pytest.raises(Problem, match="being stopped"):
+        asyncio.run(service.remove("flat"))

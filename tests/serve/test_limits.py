@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foro.backbones import Backbone
+from foro.durable import DurableLearner
+from foro.serve import bodies
+from foro.serve.admission import Admission
+from foro.serve.problems import Problem
+from foro.serve.rate import MOST_CLIENTS, RateLimit
+from tests.serve.running import check_problem, learn, png, predict, running, stripes
+
+
+def test_what_is_too_much_is_refused(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    with running(tmp_path, tiny_backbone, most_images=3, most_megabytes=0.2, most_megapixels=0.01) as (client, _):
+        learn(client, "flat", stripes(0, 2))
+        assert predict(client, stripes(0, 3)).status_code == 200
+        check_problem(predict(client, stripes(0, 4)), 413, "too-many-images")
+        check_problem(learn(client, "flat", stripes(0, 4)), 413, "too-many-images")
+        check_problem(predict(client, [bytes(300_000)]), 413, "too-large")
+        check_problem(client.post("/v1/predict", json={"images": ["A" * 300_000]}), 413, "too-large")
+        pieces = (bytes(50_000) for _ in range(20))  # without saying how long it will be
+        check_problem(client.post("/v1/predict", content=pieces), 413, "too-large")
+        large = png(np.zeros((101, 100, 3), np.uint8))
+        (result,) = predict(client, [large]).json()["results"]
+        assert result["error"]["type"] == "urn:foro:problem:too-many-pixels"
+        assert learn(client, "flat", [large, *stripes(0, 1)]).json()["skipped"][0]["index"] == 0
+        narrow = png(np.zeros((1, 300, 3), np.uint8))
+        assert predict(client, [narrow]).json()["results"][0]["error"]["type"] == "urn:foro:problem:too-narrow-image"
+        assert predict(client, stripes(0, 1)).status_code == 200
+
+
+def test_a_body_that_never_ends_is_not_waited_for(
+    tmp_path: Path, tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "LONGEST_READING", 0.2)
+    with running(tmp_path, tiny_backbone) as (client, service), socket.socket() as connection:
+        connection.connect((client.base_url.host, client.base_url.port))
+        connection.sendall(b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 408 ")
+        assert service.admission.bytes == 0
+
+
+def test_too_many_requests_are_turned_away_for_a_while(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    with running(tmp_path, tiny_backbone, rate=2) as (client, _):
+        answers = [client.get("/healthz") for _ in range(12)]
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert [answer.status_code for answer in answers[:4]] == [200] * 4
+        assert len(refused) >= 4
+        check_problem(refused[0], 429, "too-many")
+        assert int(refused[0].headers["retry-after"]) >= 1
+
+
+def test_images_that_cannot_wait_are_turned_away(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    with running(tmp_path, tiny_backbone, most_waiting=4) as (client, service):
+        learn(client, "flat", stripes(0, 2))
+        begun, may_end = threading.Event(), threading.Event()
+
+        def slow(_durable: DurableLearner) -> None:
+            begun.set()
+            may_end.wait()
+
+        service.teacher.submit(slow)
+        begun.wait()
+        with ThreadPoolExecutor(1) as pool:
+            lesson = pool.submit(learn, client, "flat", stripes(0, 3))
+            while service.teacher.depth < 1:
+                threading.Event().wait(0.005)
+            answer = predict(client, stripes(0, 2))
+            check_problem(answer, 429, "too-many")
+            assert int(answer.headers["retry-after"]) >= 1
+            assert predict(client, stripes(0, 1)).status_code == 200
+            assert "foro_waiting_images 3\n" in client.get("/metrics").text
+            may_end.set()
+            assert lesson.result().status_code == 200
+        assert predict(client, stripes(0, 4)).status_code == 200
+        assert service.admission.images == service.admission.bytes == 0
+
+
+def test_bytes_in_work_are_bounded() -> None:
+    admission = Admission(most_bytes=100, most_images=10)
+    with admission.hold_bytes() as first:
+        first.grow(150)  # alone, anything that the limit of a request allows
+        with admission.hold_bytes() as second, pytest.raises(Problem):
+            second.grow(1)
+    with admission.hold_bytes() as third:
+        third.grow(60)
+        with admission.hold_bytes() as fourth:
+            fourth.grow(40)
+            with pytest.raises(Problem):
+                fourth.grow(1)
+    assert admission.bytes == 0
+
+
+@given(st.lists(st.floats(0, 3), max_size=60), st.floats(0.5, 50))
+def test_no_more_than_the_rate_and_the_burst_in_the_long_run(pauses: list[float], rate: float) -> None:
+    now = 0.0
+    limit = RateLimit(rate, lambda: now)
+    served = 0
+    for pause in pauses:
+        now += pause
+        wait = limit.wait("client")
+        served += wait == 0
+        assert wait <= 1 / rate + 1e-9
+    assert served <= rate * now + max(1.0, 2 * rate) + 1e-6
+
+
+def test_a_client_that_waits_as_told_is_served() -> None:
+    now = 0.0
+    limit = RateLimit(1.0, lambda: now)
+    assert [limit.wait("a") for _ in range(2)] == [0, 0]
+    now += limit.wait("a")
+    assert limit.wait("a") == 0
+    assert limit.wait("b") == 0  # others have their own
+    for number in range(MOST_CLIENTS + 10):
+        limit.wait(str(number))
+    assert len(limit._clients) == MOST_CLIENTS
+    assert not any(RateLimit(0).wait("a") for _ in range(1000))
+
+
+def test_every_answer_has_an_id_and_the_headers_that_keep_a_browser_safe(client: httpx.Client) -> None:
+    for answer in (client.get("/"), client.get("/nowhere"), client.get("/v1/classes"), client.put("/v1/learn")):
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["permissions-policy"].startswith("camera=(self)")
+        assert answer.headers["cache-control"] in ("no-store", "no-cache")
+        assert "server" not in answer.headers
+        assert len(answer.headers["x-request-id"]) == 32
+    assert client.get("/", headers={"X-Request-ID": "mine-1.a_b"}).headers["x-request-id"] == "mine-1.a_b"
+    for bad in ("a b", "x" * 65, "<script>", "a;b"):
+        assert client.get("/", headers={"X-Request-ID": bad}).headers["x-request-id"] != bad
+
+
+def test_unknown_addresses_and_methods_are_problems(client: httpx.Client) -> None:
+    for path in ("/nowhere", "/v1", "/v2/predict", "/static", "/static/", "/static/x.js", "/v1/classes/a/b/c/d"):
+        check_problem(
+            client.get(path),
+            405 if path.startswith("/v1/classes/") else 404,
+            "bad-method" if path.startswith("/v1/classes/") else "not-found",
+        )
+    answer = client.put("/v1/learn")
+    check_problem(answer, 405, "bad-method")
+    assert answer.headers["allow"] == "POST"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["..%2Fapp.py", "%2e%2e/app.py", "..%5Capp.py", "/etc/passwd", "%2Fetc%2Fpasswd", "app.js%00.css", "../gate.py"],
+)
+def test_no_path_reaches_the_file_system(client: httpx.Client, name: str) -> None:
+    connection = httpx.Client(base_url=client.base_url)
+    request = connection.build_request("GET", "/static/x")
+    request.url = request.url.copy_with(raw_path=f"/static/{name}".encode())
+    assert connection.send(request).status_code == 404
+
+
+def test_files_of_the_page_are_sent_once(client: httpx.Client) -> None:
+    first = client.get("/static/style.css")
+    assert first.headers["content-type"] == "text/css; charset=utf-8"
+    again = client.get("/static/style.css", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_metrics_count(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    with running(tmp_path, tiny_backbone) as (client, _):
+        learn(client, "flat", stripes(0, 3))
+        predict(client, [*stripes(0, 2), b"hello"])
+        client.request("BREW", "/v1/learn")
+        text = client.get("/metrics").text
+    lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert lines["foro_images_learned_total"] == "3"
+    assert lines["foro_images_predicted_total"] == "2"
+    assert lines['foro_requests_total{method="POST",route="/v1/learn",status="200"}'] == "1"
+    assert lines['foro_requests_total{method="other",route="/v1/learn",status="405"}'] == "1"
+    assert lines["foro_samples"] == "3"
+    assert lines["foro_classes"] == "1"
+    cells = [int(value) for name, value in lines.items() if 'bucket{method="POST",route="/v1/predict"' in name]
+    assert cells == sorted(cells)
+    assert cells[-1] == int(lines['foro_request_seconds_count{method="POST",route="/v1/predict"}']) == 1
+
+
+def test_a_failure_of_ours_says_nothing_about_us(
+    tmp_path: Path, tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running(tmp_path, tiny_backbone) as (client, service):
+        learn(client, "flat", stripes(0, 1))
+        monkeypatch.setattr(type(service.backbone), "embed", lambda *_: 1 / 0)
+        answer = predict(client, stripes(0, 1))
+        monkeypatch.undo()
+        body = check_problem(answer, 500, "internal")
+        assert "ZeroDivision" not in json.dumps(body)
+        assert predict(client, stripes(0, 1)).status_code == 200
+    assert "division by zero" in caplog.text

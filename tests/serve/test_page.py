@@ -1,0 +1,445 @@
+"""The page, used as a person uses it: a real browser and the real service behind it."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+from foro.backbones import Backbone
+
+pytest.importorskip("fastapi", reason='needs the serve extra: pip install "foro[serve]"')
+pytest.importorskip("playwright.sync_api", reason='needs playwright: pip install "foro[dev]"')
+
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+
+from tests.serve.browser import launch, opened, striped, teach
+from tests.serve.running import running
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+READ, TEACH = "a token that may read", "a token that may teach"
+SCRIPT = "<img src=x onerror=alert(1)>"
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as started:
+        browser = launch(started)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, tmp_path: Path, tiny_backbone: Backbone) -> Iterator[Open]:
+    """Opens the page of a service that knows nothing; settings of the window, and in ``serve`` of the service."""
+    with ExitStack() as stack:
+
+        def visit(serve: dict[str, Any] | None = None, **window: Any) -> Page:
+            client, _ = stack.enter_context(running(tmp_path, tiny_backbone, **(serve or {})))
+            return stack.enter_context(opened(browser, str(client.base_url), **window))
+
+        yield visit
+
+
+@pytest.fixture
+def page(visit: Open) -> Page:
+    return visit()
+
+
+@pytest.fixture
+def taught(page: Page, tmp_path: Path) -> Page:
+    """A page whose service knows two classes."""
+    for kind, name in enumerate(["flat", "steep"]):
+        teach(page, name, striped(tmp_path, kind))
+    return page
+
+
+def go(page: Page, name: str) -> None:
+    page.get_by_role("tab", name=name).click()
+
+
+def ask(page: Page, *files: Path) -> None:
+    go(page, "Try")
+    page.locator("#try-files").set_input_files(files)
+
+
+def test_teaches_two_classes_and_tells_them_apart(page: Page, tmp_path: Path) -> None:
+    expect(page.locator("#status")).to_have_text(re.compile("0.classes"))
+    page.get_by_role("button", name="Teach it something").click()
+    expect(page.get_by_role("heading", name="Teach it something")).to_be_visible()
+    teach(page, "flat", striped(tmp_path, 0))
+    lesson = page.locator(".lesson").first
+    expect(lesson.locator(".gain")).to_have_text("+6")
+    expect(lesson.locator(".progress")).to_contain_text(re.compile("6.pictures in all"))
+    expect(page.get_by_text("One more class")).to_be_visible()
+    teach(page, "steep", striped(tmp_path, 1))
+    expect(page.locator("#status")).to_have_text(re.compile("2.classes · 12.pictures"))
+    expect(page.locator("#known option")).to_have_count(2)
+    page.get_by_role("button", name="Try it").click()
+    for kind, name in enumerate(["flat", "steep"]):
+        ask(page, striped(tmp_path, kind, 1, seed=9)[0])
+        expect(page.locator(".verdict .name")).to_have_text(name)
+        expect(page.locator(".bars li")).to_have_count(2)
+        expect(page.locator("#announcement")).to_contain_text(name)
+
+
+def test_several_pictures_are_judged_at_once(taught: Page, tmp_path: Path) -> None:
+    files = [striped(tmp_path, kind, 1, seed=9)[0] for kind in (0, 1, 0)]
+    ask(taught, *files)
+    strip = taught.locator("#try-strip button")
+    expect(strip).to_have_text(["flat", "steep", "flat"])
+    strip.nth(1).click()
+    expect(taught.locator(".verdict .name")).to_have_text("steep")
+    expect(strip.nth(1)).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_wrong_answer_is_put_right(taught: Page, tmp_path: Path) -> None:
+    ask(taught, striped(tmp_path, 2, 1)[0])
+    taught.get_by_role("button", name="Not right?").click()
+    expect(taught.get_by_label("What is it?")).to_be_focused()
+    taught.keyboard.type("wide")
+    expect(taught.locator("#teach-waiting")).to_have_text(re.compile("Teach 1.picture of wide"))
+    taught.keyboard.press("Enter")
+    expect(taught.locator(".lesson h2").first).to_have_text("wide")
+    expect(taught.locator("#status")).to_have_text(re.compile("3.classes · 13.pictures"))
+    go(taught, "Try")  # the picture is still there, and judged anew
+    expect(taught.locator(".verdict .name")).to_have_text("wide")
+
+
+def test_a_class_is_removed_and_brought_back(taught: Page) -> None:
+    go(taught, "Classes")
+    rows = taught.locator("#rows tr")
+    expect(rows).to_have_count(2)
+    before = rows.first.locator("td").all_inner_texts()
+    assert before[0] == "6"
+    for way in ("the notice", "the list"):
+        taught.get_by_role("button", name="Remove flat").click()
+        expect(rows).to_have_count(1)
+        expect(taught.locator("#removed li")).to_have_count(1)
+        taught.keyboard.press("Tab")
+        expect(taught.locator(":focus")).to_have_count(1)  # the keyboard was not lost with the button
+        undo = taught.locator("#notice" if way == "the notice" else "#removed").get_by_role("button", name="Undo")
+        undo.click()
+        expect(rows).to_have_count(2)
+        expect(taught.locator("#removed")).to_be_hidden()
+    assert rows.first.locator("td").all_inner_texts()[:2] == before[:2]
+
+
+def test_classes_say_how_well_they_are_known(taught: Page, tmp_path: Path) -> None:
+    teach(taught, "flat", striped(tmp_path, 0, seed=1))
+    go(taught, "Classes")
+    expect(taught.locator("#figure-classes")).to_have_text("2")
+    expect(taught.locator("#figure-samples")).to_have_text("18")
+    expect(taught.locator("#figure-accuracy")).to_have_text(re.compile(r"\d+.%"))
+    expect(taught.get_by_role("img", name=re.compile("Accuracy went from .* to .* in"))).to_be_visible()
+    expect(taught.locator("#rows time").first).to_have_text("just now")
+    names = taught.locator("#rows th")
+    expect(names).to_have_text(["flat", "steep"])
+    for _ in range(2):
+        taught.get_by_role("button", name="Class", exact=True).click()
+    expect(names).to_have_text(["flat", "steep"])
+    taught.get_by_role("button", name="Pictures").click()
+    expect(names).to_have_text(["steep", "flat"])
+    taught.get_by_role("button", name="Teach more of steep").click()
+    expect(taught.get_by_label("What is it?")).to_have_value("steep")
+
+
+def test_classes_lead_to_teach_while_there_are_none(page: Page) -> None:
+    go(page, "Classes")
+    page.get_by_role("button", name="Teach the first class").click()
+    expect(page.get_by_label("What is it?")).to_be_visible()
+
+
+def test_bad_files_are_named(page: Page, tmp_path: Path) -> None:
+    notes, empty = tmp_path / "notes.txt", tmp_path / "empty.png"
+    notes.write_text("not a picture")
+    empty.touch()
+    good = striped(tmp_path, 0, 2)
+    teach(page, "flat", [good[0], notes, empty, good[1]])
+    lesson = page.locator(".lesson").first
+    expect(lesson.locator(".gain")).to_have_text("+2")
+    expect(lesson.locator(".left li")).to_have_text([re.compile("notes.txt was left out"), re.compile("empty.png")])
+    teach(page, "steep", [notes])
+    expect(lesson.locator(".gain")).to_have_text("+0")
+    expect(lesson.locator(".left li")).to_contain_text("notes.txt was left out")
+    ask(page, notes)
+    expect(page.locator("#try-trouble")).to_contain_text("notes.txt")
+
+
+def test_a_huge_file_is_not_even_sent(page: Page, tmp_path: Path) -> None:
+    huge = tmp_path / "huge.png"
+    with huge.open("wb") as file:
+        file.truncate(31 * 2**20)
+    teach(page, "flat", [huge, *striped(tmp_path, 0)])
+    expect(page.locator("#notice")).to_contain_text("huge.png is larger than 30 MB")
+    expect(page.locator(".lesson .gain")).to_have_text("+6")
+
+
+def test_a_label_is_text_never_html(page: Page, tmp_path: Path) -> None:
+    teach(page, SCRIPT, striped(tmp_path, 0))
+    teach(page, "a/b & c?#%", striped(tmp_path, 1))
+    expect(page.locator(".lesson h2")).to_have_text(["a/b & c?#%", SCRIPT])
+    ask(page, striped(tmp_path, 0, 1, seed=9)[0])
+    expect(page.locator(".verdict .name")).to_have_text(SCRIPT)
+    go(page, "Classes")
+    for name in (SCRIPT, "a/b & c?#%"):
+        expect(page.get_by_role("rowheader", name=name, exact=True)).to_be_visible()
+        page.get_by_role("button", name=f"Remove {name}", exact=True).click()
+        expect(page.locator("#removed li span")).to_have_text(name)
+        page.locator("#removed button").click()
+        expect(page.locator("#removed")).to_be_hidden()
+    assert page.locator("img[src=x]").count() == 0
+
+
+def test_a_token_is_asked_for(visit: Open, tmp_path: Path) -> None:
+    page = visit(serve={"read_token": READ, "teach_token": TEACH})
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("private")
+    expect(page.get_by_label("Token", exact=True)).to_be_focused()
+    page.keyboard.type("a wrong token, alas")
+    page.keyboard.press("Enter")
+    expect(dialog).to_contain_text("not accepted")
+    page.get_by_role("button", name="Not now").click()
+    expect(page.locator("#status")).to_have_text("A token is needed.")
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_label("Token", exact=True).fill(READ)
+    page.keyboard.press("Enter")
+    expect(page.locator("#status")).to_have_text(re.compile("0.classes"))
+    go(page, "Teach")
+    page.get_by_label("What is it?").fill("flat")
+    page.locator("#teach-files").set_input_files(striped(tmp_path, 0))
+    expect(dialog).to_contain_text("not teach")
+    page.get_by_label("Token", exact=True).fill(TEACH)
+    page.get_by_role("button", name="Continue").click()
+    expect(page.locator(".lesson .gain")).to_have_text("+6")
+    page.reload()  # the tab remembers
+    expect(page.locator("#status")).to_have_text(re.compile("1.class · 6.pictures"))
+    assert page.evaluate("Object.keys(localStorage).length") == 0
+
+
+def test_a_lost_answer_is_not_learned_twice(page: Page, tmp_path: Path) -> None:
+    lost: list[str | None] = []
+
+    def lose(route: Route) -> None:
+        lost.append(route.request.header_value("Idempotency-Key"))
+        if len(lost) == 1:
+            route.fetch()  # the service has learned, but the page does not hear of it
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/v1/learn", lose)
+    teach(page, "flat", striped(tmp_path, 0))
+    expect(page.locator(".lesson .gain")).to_have_text("+6")
+    expect(page.locator("#status")).to_have_text(re.compile("1.class · 6.pictures"))
+    assert len(lost) == 2
+    assert lost[0] == lost[1]
+
+
+def test_without_the_service_a_lesson_waits_and_goes_on(page: Page, tmp_path: Path) -> None:
+    page.route("**/v1/learn", lambda route: route.abort())
+    go(page, "Teach")
+    page.get_by_label("What is it?").fill("flat")
+    page.locator("#teach-files").set_input_files(striped(tmp_path, 0))
+    expect(page.locator(".lesson .trouble")).to_contain_text("does not answer")
+    page.unroute("**/v1/learn")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator(".lesson .gain")).to_have_text("+6")
+    expect(page.locator(".lesson .trouble")).to_be_hidden()
+
+
+def test_waits_politely_when_the_service_is_busy(visit: Open, tmp_path: Path) -> None:
+    page = visit(serve={"rate": 20.0})
+    refused = threading.Event()
+
+    def flood() -> None:
+        while not refused.is_set():
+            try:
+                urlopen(f"{page.url.partition('#')[0]}healthz").close()
+            except HTTPError as error:
+                error.close()
+
+    page.on("response", lambda answer: refused.set() if answer.status == 429 else None)
+    expect(page.locator("#status")).to_have_text(re.compile("0.classes"))
+    others = threading.Thread(target=flood)
+    others.start()
+    try:
+        page.wait_for_timeout(100)
+        teach(page, "flat", striped(tmp_path, 0, 20))
+    finally:
+        refused.set()
+        others.join()
+    expect(page.locator(".lesson .gain")).to_have_text("+20")
+
+
+def test_only_the_keyboard_is_needed(page: Page, tmp_path: Path) -> None:
+    files = striped(tmp_path, 0)
+    page.on("filechooser", lambda chooser: chooser.set_files(files))
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("tab", name="Try")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Teach")).to_be_focused()
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.press("Tab")
+    page.keyboard.type("flat")
+    page.keyboard.press("Enter")
+    expect(page.locator("#teach-zone")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".lesson .gain")).to_have_text("+6")
+    expect(page.locator("#announcement")).to_contain_text(re.compile("Learned 6.pictures of flat"))
+
+
+def test_pictures_are_pasted(taught: Page) -> None:
+    go(taught, "Try")
+    taught.evaluate(
+        """async () => {
+          const canvas = Object.assign(document.createElement("canvas"), { width: 64, height: 64 });
+          canvas.getContext("2d").fillRect(0, 0, 64, 20);
+          const blob = await new Promise((resolve) => canvas.toBlob(resolve));
+          await navigator.clipboard.write([new ClipboardItem({ "image/png": blob })]);
+        }"""
+    )
+    taught.keyboard.press("Control+V")
+    expect(taught.locator(".verdict .name")).to_be_visible()
+
+
+def test_dropped_folders_are_named_after_what_they_show(page: Page, tmp_path: Path) -> None:
+    for kind, name in enumerate(["flat", "steep"]):
+        striped(tmp_path / "drop" / name, kind)
+    go(page, "Teach")
+    box = page.locator("#teach-zone").bounding_box()
+    assert box is not None
+    where = {"x": box["x"] + 50, "y": box["y"] + 50}
+    session = page.context.new_cdp_session(page)
+
+    def drag(kind: str, path: Path) -> None:
+        data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+        session.send("Input.dispatchDragEvent", {"type": kind, "data": data, **where})
+
+    drag("dragEnter", tmp_path / "drop")
+    drag("dragOver", tmp_path / "drop")
+    expect(page.locator("#teach-panel")).to_have_class("dragging")
+    drag("drop", tmp_path / "drop")
+    expect(page.locator(".lesson h2")).to_have_text(["steep", "flat"])
+    expect(page.locator("#status")).to_have_text(re.compile("2.classes · 12.pictures"))
+    go(page, "Classes")  # takes nothing, and the page stays where it is
+    for kind in ("dragEnter", "dragOver", "drop"):
+        drag(kind, tmp_path / "drop" / "flat" / "stripes 0 0 0.png")
+    go(page, "Teach")
+    expect(page.locator(".lesson")).to_have_count(2)
+
+
+def test_pictures_wait_for_their_label(page: Page, tmp_path: Path) -> None:
+    go(page, "Teach")
+    page.locator("#teach-files").set_input_files(striped(tmp_path, 0))
+    label = page.get_by_label("What is it?")
+    expect(label).to_be_focused()
+    expect(page.locator("#label-hint")).to_have_text("First say what it is.")
+    page.keyboard.type("flat")
+    page.keyboard.press("Enter")
+    expect(page.locator(".lesson .gain")).to_have_text("+6")
+
+
+def test_the_camera_is_judged_live(taught: Page) -> None:
+    go(taught, "Try")
+    answers: list[int] = []
+    taught.on("response", lambda answer: answers.append(answer.status) if "/v1/predict" in answer.url else None)
+    taught.locator("#try-panel").get_by_role("button", name="Use the camera").click()
+    expect(taught.locator(".verdict .name")).to_be_visible()
+    while len(answers) < 4:
+        taught.wait_for_timeout(50)
+    taught.get_by_role("button", name="Stop the camera").click()
+    expect(taught.locator("#try-zone")).to_be_visible()
+    expect(taught.locator("#try-answer")).to_be_hidden()
+    assert set(answers) == {200}
+
+
+def test_the_camera_teaches_while_the_button_is_held(page: Page) -> None:
+    go(page, "Teach")
+    page.locator("#teach-panel").get_by_role("button", name="Use the camera").click()
+    button = page.get_by_role("button", name="Hold to teach")
+    button.hover()
+    page.mouse.down()
+    page.mouse.up()
+    expect(page.get_by_label("What is it?")).to_be_focused()  # it has no name yet
+    page.keyboard.type("pattern")
+    gain = page.locator(".lesson").first.locator(".gain")
+
+    page.locator("#burst").hover()
+    page.mouse.down()
+    expect(gain).to_have_text(re.compile(r"\+([3-9]|\d\d)"))
+    page.mouse.up()
+    expect(page.locator(".lesson").first).to_have_attribute("aria-busy", "false")
+    first = int(gain.inner_text())
+    page.wait_for_timeout(400)
+    assert int(gain.inner_text()) == first
+
+    button.focus()
+    page.keyboard.down("Space")
+    expect(page.locator(".lesson")).to_have_count(2)
+    expect(gain).to_have_text(re.compile(r"\+([3-9]|\d\d)"))
+    page.keyboard.up("Space")
+    expect(page.locator(".lesson").first).to_have_attribute("aria-busy", "false")
+    total = first + int(gain.inner_text())
+    expect(page.locator("#label-hint")).to_have_text(re.compile(rf"learned {total}.pictures"))
+
+    go(page, "Classes")  # to leave turns the camera off
+    go(page, "Teach")
+    expect(page.locator("#teach-zone")).to_be_visible()
+
+
+def test_fits_a_phone(visit: Open, tmp_path: Path) -> None:
+    page = visit(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    teach(page, "a-label-that-goes-on-and-on-without-a-single-space-in-it-for-very-long", striped(tmp_path, 0))
+    teach(page, "steep", [*striped(tmp_path, 1), *striped(tmp_path, 1, seed=1)])
+    ask(page, *striped(tmp_path, 0, 6, seed=9))
+    expect(page.locator(".verdict .name")).to_be_visible()
+    for name in ("Try", "Teach", "Classes"):
+        page.get_by_role("tab", name=name).tap()
+        expect(page.get_by_role("tabpanel")).to_have_count(1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
+    for name in ("Teach more of steep", "Remove steep"):
+        box = page.get_by_role("button", name=name).bounding_box()
+        assert box is not None
+        assert box["height"] >= 38, "large enough for a thumb"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(visit: Open, scheme: str) -> None:
+    page = visit(color_scheme=scheme)
+    colours = "(element) => [getComputedStyle(element).color, getComputedStyle(element).backgroundColor]"
+    ink, paper = (_luminance(colour) for colour in page.locator("body").evaluate(colours))
+    assert (ink > paper) == (scheme == "dark")
+    assert (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05) > 7
+
+
+def test_no_motion_for_those_who_want_none(visit: Open, tmp_path: Path) -> None:
+    page = visit(reduced_motion="reduce")
+    for kind, name in enumerate(["flat", "steep"]):
+        teach(page, name, striped(tmp_path, kind))
+    for kind in (0, 1):
+        ask(page, striped(tmp_path, kind, 1, seed=9)[0])
+        expect(page.locator(".verdict .name")).to_have_text(["flat", "steep"][kind])
+        assert page.evaluate("document.getAnimations().length") == 0
+
+
+def test_an_address_leads_to_a_panel(page: Page) -> None:
+    page.goto(f"{page.url.partition('#')[0]}#classes")
+    expect(page.get_by_role("tab", name="Classes")).to_have_attribute("aria-selected", "true")
+    assert page.evaluate("scrollY") == 0
+
+
+def _luminance(colour: str) -> float:
+    channels = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
