@@ -46,7 +46,7 @@ SECTIONS = (
     Section(
         "all-methods",
         "Every method of the paper's comparison, nano",
-        f"table comparison --dataset cifar100 --tasks 5 --seeds 0 --fast --methods {EVERY}",
+        f"table comparison --dataset cifar100 --tasks 5 --fast --methods {EVERY} {SIZES}",
         "The gradient methods were given the short training of `--fast`, which suits two cores without a GPU: their "
         "figures say what they reach on such a machine, not what they can reach.",
     ),

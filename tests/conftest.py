@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,6 +23,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 EXTRAS = {"torch": ("torch", "timm"), "ray": ("ray", "pyarrow")}
 
 _DEFAULT = Path(__file__).parents[2] / "shared" / "data"
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C be Ctrl-C, also in a run that was started in the background, which inherits that it is ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -29,7 +29,10 @@ FORMAT = "foro-baseline"
 
 
 class Baseline(Method):
-    """A method of another paper. A subclass has its own settings, learns tasks, scores images and names its state."""
+    """A method of another paper. A subclass has its own settings, learns tasks, scores images and names its state.
+
+    Training changes the model step by step: after a ``learn`` that failed or was interrupted, load the saved one.
+    """
 
     settings_type: ClassVar[type[BaselineSettings]]
     fast: ClassVar[Settings] = {}  # what the fast preset changes

@@ -90,13 +90,13 @@ class Dsg(Ft):
             np.concatenate([targets, their_targets]),
             lambda pixels, wanted: cross_entropy(self.logits(pixels), wanted),
         )
-        notes = [each for each in (cost.note, f"{len(replayed)} generated images") if each]
+        note = f"{len(replayed)} generated images"
         if self.generator is not None:
             self.generator.grow(len(self.labels))
-            seed = (self.seed, self.tasks, 1)
-            trained = self.generator.learn(images, targets, replayed, their_targets, seed)
-            notes.append(f"generator trained {trained.seconds:.0f} s")
-        return LearnCost(cost.forward_passes, cost.backward_passes, "; ".join(notes))
+            cost += self.generator.learn(images, targets, replayed, their_targets, (self.seed, self.tasks, 1))
+            passes = self.settings.generator_epochs * len(every) + self.settings.sampling_steps * len(replayed)
+            note += f", {passes:,} passes through the generator"
+        return LearnCost(cost.forward_passes, cost.backward_passes, "; ".join([note, *filter(None, [cost.note])]))
 
     def _replay(self, old: NDArray[np.intp], per_class: float) -> tuple[list[NDArray[np.uint8]], NDArray[np.intp]]:
         """Generated images of old classes, and their classes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -121,7 +121,7 @@ class _Step:
         )
         self.mixed = device.type == "cuda"
         half = torch.bfloat16 if self.mixed and torch.cuda.is_bf16_supported() else torch.float16
-        self.autocast = torch.autocast(device.type, half, enabled=self.mixed)
+        self.autocast = torch.autocast(device.type, half) if self.mixed else nullcontext()
         # Only float16 is short of exponents, so only it needs its gradients scaled.
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.mixed and half is torch.float16)
 

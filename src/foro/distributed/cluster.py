@@ -11,14 +11,12 @@ from typing import Any
 
 from foro.errors import EngineError, FoRoError
 
-INSTALL = "every machine of the cluster needs the same foro with its ray extra"
-
-
-_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-
 ATTEMPTS = 3
 KNOCK_SECONDS = 5.0
+INSTALL = "every machine of the cluster needs the same foro with its ray extra"
 TOKEN = "if it wants a token, set RAY_AUTH_MODE=token"
+
+_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
 
 
 def import_ray() -> Any:

@@ -96,5 +96,5 @@ class RayEngine:
         count = self.workers or max(1, usual)
         if count * each > gpus:
             raise EngineError(f"the cluster has {gpus:g} GPUs, too few for {count} workers with {each:g} each")
-        largest = max(node["Resources"].get("CPU", 1) for node in ray.nodes() if node["Alive"])
-        return count, max(1, min(processors // count, int(largest)))
+        machines = [int(node["Resources"].get("CPU", 1)) for node in ray.nodes() if node["Alive"]]
+        return count, max(1, min(processors // count, max(machines, default=processors)))
