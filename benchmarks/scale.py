@@ -105,7 +105,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backbone", default="nano")
     parser.add_argument("--projection-dim", type=int, default=8192)
-    parser.add_argument("--images", type=int, default=4096, help="of the runs with one and two workers")
+    parser.add_argument("--images", type=int, default=3072, help="of the runs with one and two workers")
     parser.add_argument("--factor", type=int, default=3, help="how many times more for the memory of the driver")
     parser.add_argument("--markdown", type=Path, help="page whose printed part is replaced")
     parser.add_argument("--step", choices=("unit", "run"), help=argparse.SUPPRESS)
@@ -206,8 +206,8 @@ def _run(options: argparse.Namespace) -> Run:
     start = time.perf_counter()
     with RayEngine(workers=options.workers).open(learner) as extractor:
         started = time.perf_counter() - start
-        for _ in range(2):  # the readers are processes, too, and start with the first task
-            extractor.learned(images[: 2 * SHARD], labels[: 2 * SHARD], None)
+        # The readers are processes, too, which start with the first task.
+        extractor.learned(images[: 2 * SHARD], labels[: 2 * SHARD], None)
         pool = extractor._pool
         base = max(_peaks(ray, pool))
         start = time.perf_counter()
