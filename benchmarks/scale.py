@@ -40,6 +40,7 @@ MIB = 2**20
 FILES = 512  # distinct images on the disk, which are listed again and again
 SIDE = 256  # of a photo on the disk, before it is made as small as the backbone wants it
 CLASSES = 64
+FEWEST = 2 * (1024 + SHARD)  # so that each of two workers has more samples than are kept as rows
 NETWORK = 10e9 / 8  # bytes a second between two machines, for the model only
 BEGIN, END = "<!-- printed by benchmarks/scale.py -->", "<!-- end -->"
 
@@ -90,6 +91,8 @@ def main() -> None:
     if options.step:
         print(json.dumps(asdict(_unit(options) if options.step == "unit" else _run(options))))
         return
+    if options.images < FEWEST:
+        sys.exit(f"--images must be at least {FEWEST}: with fewer, workers keep rows and have no packed matrix to move")
     with tempfile.TemporaryDirectory() as folder:
         _write_images(Path(folder))
         unit = Unit(**_step(options, folder, "unit", 1, 2 * SHARD))
@@ -174,8 +177,11 @@ def _unit(options: argparse.Namespace) -> Unit:
     statistics = time.perf_counter() - start
     other = learner.encoder.blank(thin_limit=0)
     other.absorb(rows[:SHARD], labels[:SHARD])
+    arrays: list[pickle.PickleBuffer] = []
     start = time.perf_counter()
-    encoder.merge(pickle.loads(pickle.dumps(other, protocol=5)))
+    content = pickle.dumps(other, protocol=5, buffer_callback=arrays.append)
+    copies = [bytes(array.raw()) for array in arrays]  # as Ray copies them into memory that processes share
+    encoder.merge(pickle.loads(content, buffers=copies))
     hand_over = time.perf_counter() - start
     tracemalloc.start()
     listed = [path.parent / f"{number}.jpg" for number, path in enumerate(images)]
@@ -215,7 +221,8 @@ def _run(options: argparse.Namespace) -> Run:
         seconds = time.perf_counter() - start
         learner.encoder.merge(learned, labels)
         statistics = learned._statistics
-        each = sum(array.nbytes for array in (statistics.gram, statistics.cross, statistics.counts))
+        arrays = (statistics.gram, statistics.tail, statistics.cross, statistics.counts)
+        each = sum(array.nbytes for array in arrays if array is not None)
         workers = max(_peaks(ray, pool))
     assert learner.encoder.samples == len(images)
     driver = peak_megabytes() or math.nan
