@@ -94,8 +94,6 @@ class Dsg(Ft):
         if self.generator is not None:
             self.generator.grow(len(self.labels))
             cost += self.generator.learn(images, targets, replayed, their_targets, (self.seed, self.tasks, 1))
-            passes = self.settings.generator_epochs * len(every) + self.settings.sampling_steps * len(replayed)
-            note += f", {passes:,} passes through the generator"
         return LearnCost(cost.forward_passes, cost.backward_passes, "; ".join([note, *filter(None, [cost.note])]))
 
     def _replay(self, old: NDArray[np.intp], per_class: float) -> tuple[list[NDArray[np.uint8]], NDArray[np.intp]]:

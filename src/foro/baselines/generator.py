@@ -113,13 +113,15 @@ class Generator:
     ) -> TrainCost:
         """Learns images of classes, of which ``grow`` has made room.
 
-        What is ``replayed`` comes from this generator itself: there it learns to predict what it predicted before.
+        What is ``replayed`` comes from this generator itself: there it learns to predict what it predicted before. Of
+        it, at most as many as there are new images are used, so that a task does not take longer the more came before.
         """
         import torch
 
         before = deepcopy(self.unet).requires_grad_(False) if replayed else None
         known = len(images)
-        every = [*(images[position] for position in range(known)), *replayed]
+        kept = np.random.default_rng(seed).permutation(len(replayed))[:known]
+        every = [*(images[position] for position in range(known)), *(replayed[position] for position in kept)]
         random = torch.Generator().manual_seed(int(np.random.SeedSequence(seed).generate_state(1)[0]))
 
         def loss(pixels: Any, numbers: Any) -> Any:
@@ -135,7 +137,7 @@ class Generator:
                     noise[old] = before(noisy[old], times[old], classes[old]).sample
             return (weight * (predicted - noise).square().mean(dim=(1, 2, 3))).mean()
 
-        wanted = torch.from_numpy(np.concatenate([targets, their_targets])).to(self.device)
+        wanted = torch.from_numpy(np.concatenate([targets, their_targets[kept]])).to(self.device)
         numbers = np.arange(len(every))
         return train(
             self.unet.parameters(),
