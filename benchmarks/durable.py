@@ -13,7 +13,7 @@ from pathlib import Path
 
 from foro import Learner
 from foro.data.registry import load_dataset
-from foro.durable import DurableLearner
+from foro.models.durable import DurableLearner
 
 SINGLE = 30
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from foro.data.class_folders import read_class_folders as read_class_folders
     from foro.data.labelled import read_labelled as read_labelled
-    from foro.durable import DurableLearner as DurableLearner
     from foro.errors import FoRoError as FoRoError
+    from foro.inference.snapshot import Snapshot as Snapshot
     from foro.knowledge import KnowledgeEncoder as KnowledgeEncoder
     from foro.learner import Learner as Learner
-    from foro.snapshot import Snapshot as Snapshot
+    from foro.models.durable import DurableLearner as DurableLearner
 
 _HOMES = {
-    "DurableLearner": "foro.durable",
+    "DurableLearner": "foro.models.durable",
     "FoRoError": "foro.errors",
     "KnowledgeEncoder": "foro.knowledge",
     "Learner": "foro.learner",
-    "Snapshot": "foro.snapshot",
+    "Snapshot": "foro.inference.snapshot",
     "read_class_folders": "foro.data.class_folders",
     "read_labelled": "foro.data.labelled",
 }

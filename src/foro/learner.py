@@ -21,20 +21,20 @@ from foro.data.images import Images, check_images
 from foro.engine import Engine, RemoteExtractor, find_engine
 from foro.errors import FoRoWarning, InputError, ModelFileError
 from foro.extraction import Extractor
+from foro.inference.snapshot import Snapshot
 from foro.interrupts import uninterrupted
 from foro.knowledge import KnowledgeEncoder, Label
 from foro.knowledge.calibration import probabilities
 from foro.knowledge.confidence import Estimate
 from foro.knowledge.encoder import check_features, check_labels
 from foro.knowledge.readout import readout
-from foro.ledger import Event, Ledger
 from foro.lesson import HeldOut, Keep, LearnReport, Lesson, accuracy, choose_held_out
 from foro.model_backbone import describe_backbone, find_backbone, taught_backbone
 from foro.progress import progress_bar
 from foro.prompts.adaptation import Adaptation, Adapter
-from foro.recovery import recover
-from foro.snapshot import Snapshot
 from foro.store import write_model
+from foro.store.ledger import Event, Ledger
+from foro.store.recovery import recover
 from foro.store.tensors import Arrays
 
 if TYPE_CHECKING:
@@ -338,7 +338,7 @@ class Learner:
     ) -> Learner:
         """The learner of a model file; refuses a backbone other than the one it was taught with.
 
-        What a :class:`foro.durable.DurableLearner` has learned and not saved yet is part of it.
+        What a :class:`foro.models.durable.DurableLearner` has learned and not saved yet is part of it.
         """
         learner = recover(cls, Path(path), backbone).learner
         learner.engine = find_engine(engine)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from foro.interrupts import uninterrupted
 from foro.knowledge.encoder import Label
-from foro.ledger import Event
 from foro.prompts.adaptation import Adaptation
+from foro.store.ledger import Event
 
 if TYPE_CHECKING:
     from foro.learner import Learner

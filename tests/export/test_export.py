@@ -19,7 +19,7 @@ from foro.export.graph import build_model_graph
 from foro.export.onnx_file import write_onnx
 from tests.backbones.reference import tiny_checkpoint
 from tests.conftest import textures
-from tests.test_inference import KINDS, taught
+from tests.inference.test_files import KINDS, taught
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from foro.backbones import Backbone
-from foro.durable import DurableLearner
 from foro.learner import Learner
+from foro.models.durable import DurableLearner
 from foro.serve.config import ServeConfig
 from foro.serve.server import http_server, listen
 from foro.serve.service import Service

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from foro.backbones import Backbone
-from foro.durable import DurableLearner
 from foro.learner import Learner
+from foro.models.durable import DurableLearner
 from foro.serve.problems import Problem
 from tests.conftest import textures
 from tests.serve.running import CLASSES, check_problem, form, learn, predict, running, stripes, teach_all

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foro.backbones import Backbone
-from foro.durable import DurableLearner
+from foro.models.durable import DurableLearner
 from foro.serve import bodies
 from foro.serve.admission import Admission
 from foro.serve.problems import Problem

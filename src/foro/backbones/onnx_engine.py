@@ -18,6 +18,7 @@ from foro.backbones.linear import Precision
 from foro.backbones.messages import first_line
 from foro.backbones.microbatch import DEFAULT_MEMORY_BUDGET, run_in_pieces, sequences_per_run
 from foro.errors import BackboneError
+from foro.system import allowed_cores
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -94,7 +95,8 @@ def start_session(
         raise BackboneError(f"threads must be at least 1, not {threads}")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    options.intra_op_num_threads = threads or 0
+    # Left to itself, the runtime binds a thread to each core of the machine, also to those that are not for us.
+    options.intra_op_num_threads = threads or (allowed_cores() if allowed_cores() != os.cpu_count() else 0)
     options.inter_op_num_threads = 1
     # The arena keeps every size it was ever asked for; without it a run returns its memory.
     options.enable_cpu_mem_arena = False

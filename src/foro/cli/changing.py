@@ -13,9 +13,9 @@ from foro.cli.options import SKIPPED
 
 if TYPE_CHECKING:
     from foro.data.readable import BadImage
-    from foro.durable import DurableLearner
     from foro.learner import Learner
-    from foro.teaching import Skipped
+    from foro.models.durable import DurableLearner
+    from foro.models.teaching import Skipped
 
 LISTED = 10
 """Skipped images that are named; ``--json`` has all of them."""
@@ -26,7 +26,7 @@ def opened(
     path: Path, wait: bool, backbone: str | None = None, create: Callable[[], Learner] | None = None
 ) -> Iterator[DurableLearner]:
     """A model to be changed, which is saved in the end; says what was recovered, and what is waited for."""
-    from foro.durable import DurableLearner
+    from foro.models.durable import DurableLearner
 
     def waiting() -> None:
         tell(f"waiting for another process that is changing {path}")

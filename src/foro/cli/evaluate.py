@@ -42,7 +42,7 @@ def evaluate(
     """
     from foro.data.labelled import read_labelled
     from foro.evaluation import evaluate as run
-    from foro.inference import load_snapshot
+    from foro.inference.files import load_snapshot
 
     samples = read_labelled(data)
     found = run(load_snapshot(model, backbone), samples, strict)

@@ -39,7 +39,7 @@ def export(
     """
     from foro.data.image_paths import find_images
     from foro.export import export_model
-    from foro.inference import load_snapshot
+    from foro.inference.files import load_snapshot
 
     checked = find_images(images) if images else None
     exported = export_model(load_snapshot(model, backbone), out, checked)

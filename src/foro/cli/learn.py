@@ -14,7 +14,7 @@ from foro.cli.options import Json, Strict, Wait
 
 if TYPE_CHECKING:
     from foro.learner import Learner
-    from foro.teaching import Taught
+    from foro.models.teaching import Taught
 
 
 def _settings(shown: bool) -> None:
@@ -122,8 +122,8 @@ def learn(
     from foro.data.labelled import check_labelled
     from foro.engine import find_engine
     from foro.experiments.options import overrides
-    from foro.recipe import Recipe
-    from foro.teaching import STREAM, teach
+    from foro.models.recipe import Recipe
+    from foro.models.teaching import STREAM, teach
 
     if data != STREAM:
         check_labelled(data)

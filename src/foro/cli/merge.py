@@ -28,7 +28,7 @@ def merge(
 
         foro merge week1.foro week2.foro week3.foro -o all.foro --json
     """
-    from foro.merging import merge_models
+    from foro.models.merging import merge_models
 
     learner = merge_models(models, out, backbone)
     if as_json:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from foro.data.readable import BadImage
-    from foro.prediction import Prediction
+    from foro.inference.prediction import Prediction
 
 Answers = list[dict[str, Any]]
 Form = Callable[[str, Answers, str | None], str | None]
@@ -69,8 +69,8 @@ def predict(
         foro predict pets.foro door.jpg --unknown-below 0.6
     """
     from foro.data.image_paths import find_images, paths_in
-    from foro.inference import load_snapshot
-    from foro.prediction import predict_each
+    from foro.inference.files import load_snapshot
+    from foro.inference.prediction import predict_each
     from foro.progress import progress_bar
 
     if as_json and as_csv:

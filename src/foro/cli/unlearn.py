@@ -29,7 +29,7 @@ def unlearn(
         foro unlearn pets.foro withdrawn.csv --strict
     """
     from foro.data.labelled import check_labelled
-    from foro.teaching import unteach
+    from foro.models.teaching import unteach
 
     check_labelled(data)
     with opened(model, wait, backbone) as durable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,6 +9,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from numpy.typing import NDArray
+
+from foro.system import allowed_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -22,7 +23,7 @@ def ordered_map(
 
     The first exception comes out in its place; what has not started by then, or when the caller stops, never starts.
     """
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1), thread_name_prefix="foro-decode") as pool:
+    with ThreadPoolExecutor(min(8, allowed_cores()), thread_name_prefix="foro-decode") as pool:
         futures = (pool.submit(function, item) for item in items)
         waiting: deque[Future[Result]] = deque(islice(futures, ahead))
         try:

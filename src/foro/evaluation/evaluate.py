@@ -8,10 +8,10 @@ from foro.data.readable import BadImage
 from foro.data.samples import Samples
 from foro.errors import InputError
 from foro.evaluation.evaluation import Evaluation
+from foro.inference.prediction import predict_each
+from foro.inference.snapshot import Snapshot
 from foro.knowledge.label import Label
-from foro.prediction import predict_each
 from foro.progress import progress_bar
-from foro.snapshot import Snapshot
 
 
 def evaluate(snapshot: Snapshot, samples: Samples, strict: bool = False) -> Evaluation:

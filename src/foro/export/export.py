@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from foro.data.images import Images, load_image
 from foro.errors import BackboneError, InputError, ModelFileError
-from foro.inference import load_snapshot, write_inference
-from foro.snapshot import Snapshot
+from foro.inference.files import load_snapshot, write_inference
+from foro.inference.snapshot import Snapshot
 
 TOLERANCE = 1e-3
 """Largest difference of a probability: what single precision may cost."""

@@ -7,7 +7,7 @@ import numpy as np
 from foro.backbones import Checkpoint, Preprocessing
 from foro.backbones.graph import Transformer
 from foro.backbones.graph_builder import Graph, GraphBuilder
-from foro.snapshot import Snapshot
+from foro.inference.snapshot import Snapshot
 
 _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "tanh": "Tanh"}
 _FLOAT = 1  # ONNX's number of float32

@@ -6,7 +6,6 @@ Nobody waits for a batch to fill: while one is computed, the next gathers by its
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -17,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.backbones import Backbone
+from foro.inference.snapshot import Snapshot
 from foro.knowledge.packed import Float64
 from foro.knowledge.readout import readout
 from foro.serve.pictures import Pictures
 from foro.serve.problems import Problem
 from foro.serve.published import likely_labels
-from foro.snapshot import Snapshot
+from foro.system import allowed_cores
 
 Float32 = NDArray[np.float32]
 
@@ -77,7 +77,7 @@ class Predictor:
         self._waiting: deque[_Waiting] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        self.pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="foro-decode")
+        self.pool = ThreadPoolExecutor(min(4, allowed_cores()), thread_name_prefix="foro-decode")
         self._thread = threading.Thread(target=self._run, name="foro-predict", daemon=True)
         self._thread.start()
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from foro.inference.snapshot import Snapshot
 from foro.knowledge.calibration import probabilities
 from foro.knowledge.confidence import Estimate
 from foro.knowledge.encoder import Label
 from foro.knowledge.packed import Float64
 from foro.learner import Learner
-from foro.snapshot import Snapshot
 
 Float32 = NDArray[np.float32]
 

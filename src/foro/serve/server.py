@@ -12,9 +12,9 @@ import numpy as np
 import uvicorn
 from threadpoolctl import threadpool_limits
 
-from foro.durable import DurableLearner
 from foro.errors import InputError
 from foro.learner import Learner
+from foro.models.durable import DurableLearner
 from foro.serve.app import create_app
 from foro.serve.config import ServeConfig
 from foro.serve.logs import log, start_logging

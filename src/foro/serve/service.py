@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 from PIL import Image
 from starlette.requests import Request
 
-from foro.durable import DurableLearner
 from foro.knowledge.encoder import Label
+from foro.models.durable import DurableLearner
 from foro.serve.admission import Admission
 from foro.serve.bodies import MEGABYTE
 from foro.serve.config import ServeConfig

@@ -13,8 +13,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from foro.durable import DurableLearner
 from foro.errors import FoRoError, ModelFileError
+from foro.models.durable import DurableLearner
 from foro.serve.logs import LOGGER, log
 from foro.serve.problems import Problem
 from foro.serve.published import Published

@@ -10,10 +10,10 @@ import numpy as np
 from foro.backbones import Backbone
 from foro.errors import InputError, ModelFileError
 from foro.extraction import Extractor
+from foro.inference.snapshot import Snapshot
 from foro.knowledge.calibration import TYPICAL_SHARPNESS
 from foro.knowledge.projection import RandomProjection
 from foro.model_backbone import describe_backbone, taught_backbone
-from foro.snapshot import Snapshot
 from foro.store import read_model, write_model
 from foro.store.tensors import Arrays
 

@@ -16,11 +16,11 @@ from foro.errors import FoRoWarning, InputError, ModelFileError
 from foro.interrupts import uninterrupted
 from foro.knowledge.encoder import Label, check_label, check_labels
 from foro.learner import Learner
-from foro.ledger import now
 from foro.lesson import LearnReport
-from foro.recovery import Recovery, adaptation_fields, is_damaged, journal_path, recover
 from foro.store import write_model
 from foro.store.journal import Group, JournalWriter, Record
+from foro.store.ledger import now
+from foro.store.recovery import Recovery, adaptation_fields, is_damaged, journal_path, recover
 from foro.store.tensors import remove_leftovers
 
 LONGEST_KEY = 200

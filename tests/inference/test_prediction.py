@@ -9,8 +9,8 @@ import pytest
 from foro import Learner
 from foro.backbones import Backbone
 from foro.errors import InputError
-from foro.prediction import predict_each
-from foro.snapshot import Snapshot
+from foro.inference.prediction import predict_each
+from foro.inference.snapshot import Snapshot
 from tests.bad_images import BAD, UNUSUAL, photo, write_images
 from tests.conftest import textures
 

@@ -54,7 +54,7 @@ class Snapshot:
     @classmethod
     def load(cls, path: str | Path, backbone: str | Path | Backbone | None = None) -> Snapshot:
         """The snapshot of a model file, or of one that ``foro export`` made for predicting only."""
-        from foro.inference import load_snapshot
+        from foro.inference.files import load_snapshot
 
         return load_snapshot(path, backbone)
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from foro import Learner
 from foro.backbones import Backbone, load_backbone
-from foro.durable import DurableLearner
 from foro.errors import FoRoWarning, InputError, ModelFileError
 from foro.knowledge import KnowledgeEncoder, packed
-from foro.recovery import journal_path
+from foro.models.durable import DurableLearner
 from foro.store import read_model, write_model
+from foro.store.recovery import journal_path
 from tests.backbones.reference import tiny_checkpoint
 from tests.conftest import textures
 
@@ -252,7 +252,7 @@ def test_a_failed_or_interrupted_change_leaves_no_trace(
         with pytest.raises(InputError, match=said):
             call()
     with monkeypatch.context() as patch:
-        patch.setattr("foro.durable.adaptation_fields", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        patch.setattr("foro.models.durable.adaptation_fields", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             durable.learn(IMAGES[40:], LABELS[40:])
     assert durable.journal_bytes == before

@@ -13,10 +13,10 @@ from typing import Any
 from foro.data.labelled import read_labelled, stream_labelled
 from foro.data.readable import without_bad_images
 from foro.data.samples import Samples
-from foro.durable import DurableLearner
 from foro.engine import Engine
 from foro.errors import DataError, FoRoError, FoRoWarning, InputError
 from foro.knowledge.encoder import Label
+from foro.models.durable import DurableLearner
 
 HELD_OUT = 0.1
 """Share of the images that the accuracy is measured on before they are learned too."""

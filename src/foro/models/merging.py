@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from foro.durable import DurableLearner
 from foro.errors import InputError
 from foro.learner import Learner
+from foro.models.durable import DurableLearner
 from foro.progress import progress_bar
 
 

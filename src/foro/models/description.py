@@ -8,9 +8,9 @@ from typing import Any
 
 from foro.config import PRESETS
 from foro.errors import ModelFileError
-from foro.ledger import Ledger
-from foro.recovery import journal_path, recover
 from foro.store import read_model
+from foro.store.ledger import Ledger
+from foro.store.recovery import journal_path, recover
 
 
 def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:

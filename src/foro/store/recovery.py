@@ -15,10 +15,10 @@ import numpy as np
 from foro.backbones import Backbone
 from foro.errors import ModelFileError
 from foro.knowledge.encoder import Label
-from foro.ledger import Event
 from foro.prompts.adaptation import Adaptation
 from foro.store import read_model
 from foro.store.journal import JournalReader, Record
+from foro.store.ledger import Event
 from foro.store.tensors import Arrays
 
 if TYPE_CHECKING:

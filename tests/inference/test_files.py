@@ -9,11 +9,11 @@ import pytest
 
 from foro import Learner
 from foro.backbones import Backbone
-from foro.durable import DurableLearner
 from foro.errors import InputError, ModelFileError
-from foro.inference import load_snapshot, write_inference
+from foro.inference.files import load_snapshot, write_inference
+from foro.inference.snapshot import Snapshot
 from foro.knowledge.calibration import TYPICAL_SHARPNESS, probabilities
-from foro.snapshot import Snapshot
+from foro.models.durable import DurableLearner
 from foro.store import read_model, write_model
 from tests.conftest import textures
 

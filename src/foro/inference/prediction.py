@@ -15,10 +15,10 @@ from foro.backbones import Preprocessing
 from foro.data.images import ImageSource, load_image
 from foro.data.parallel import ordered_map
 from foro.errors import InputError
+from foro.inference.snapshot import Snapshot
 from foro.knowledge.label import Label
 from foro.knowledge.packed import Float64
 from foro.progress import without_bars
-from foro.snapshot import Snapshot
 
 BATCH = 16
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from foro import Learner
 from foro.backbones import Backbone, load_backbone
-from foro.durable import DurableLearner
+from foro.models.durable import DurableLearner
 from foro.store import journal
 from tests.backbones.reference import tiny_checkpoint
 from tests.conftest import textures

@@ -15,10 +15,10 @@ import pytest
 
 from foro import Learner
 from foro.backbones import Backbone
-from foro.durable import DurableLearner
 from foro.errors import ModelFileError
-from tests.crash_worker import change, counts_after, new_learner
-from tests.test_durable import same
+from foro.models.durable import DurableLearner
+from tests.models.crash_worker import change, counts_after, new_learner
+from tests.models.test_durable import same
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
 
@@ -27,12 +27,12 @@ KILLS_A_MODEL = 25
 
 
 class Worker:
-    """The process of ``tests/crash_worker.py``."""
+    """The process of ``tests/models/crash_worker.py``."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash_worker"],
-            cwd=Path(__file__).parents[1],
+            [sys.executable, "-m", "tests.models.crash_worker"],
+            cwd=Path(__file__).parents[2],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

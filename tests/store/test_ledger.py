@@ -7,8 +7,8 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from foro import ledger as module
-from foro.ledger import Event, Ledger
+from foro.store import ledger as module
+from foro.store.ledger import Event, Ledger
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 

@@ -1,0 +1,1 @@
+"""Predicting, and nothing that only learning needs."""

@@ -1,0 +1,1 @@
+"""Model files in use: kept through crashes, taught, merged and described."""
