@@ -53,7 +53,7 @@ SECTIONS = (
     Section(
         "complexity",
         "What each method costs, nano",
-        f"table complexity --dataset cifar100 --seeds 0 --fast --methods {EVERY} {SIZES}",
+        f"table complexity --dataset cifar100 --tasks 5 --seeds 0 --fast --methods {EVERY} {SIZES}",
         "Every method on the same stream, one after the other, each in a process of its own.",
     ),
     Section(

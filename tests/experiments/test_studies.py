@@ -13,6 +13,7 @@ from foro.errors import InputError
 from foro.experiments import paper
 from foro.experiments.answering import answered, from_records, write_table
 from foro.experiments.bench import Bench
+from foro.experiments.html_table import html_table
 from foro.experiments.markdown import to_csv, to_entries, to_markdown
 from foro.experiments.record import Record
 from foro.experiments.runner import Runner
@@ -83,6 +84,16 @@ def test_ours_stands_beside_the_papers_with_the_difference_and_the_conditions() 
     assert "doi:10.1145/3746027.3755302" in text
 
 
+def test_what_no_row_has_takes_no_room() -> None:
+    """The paper has no accuracy of all test images, and of other data than its own there are no differences."""
+    study, methods = find_study("tasks", "figure"), ("kem",)
+    same = study.build(Choice(methods=methods), run_with(0))
+    assert same.sections[0].parts == [("paper", "ours", "difference")] * 2 + [("ours",)]
+    other = study.build(Choice(datasets=("cub200",), methods=methods), run_with(0))
+    assert "| A paper | A ours | F paper | F ours | accuracy of all test images ours |" in to_markdown(other)
+    assert ("diff." in html_table(same), "diff." in html_table(other)) == (True, False)
+
+
 def test_every_row_of_the_comparison_has_a_method_of_ours() -> None:
     """The paper's ten rows, in its order, and none without a method that can be run."""
     table = find_study("comparison", "table").build(Choice(datasets=("cifar100",)), run_with(0))
@@ -99,6 +110,10 @@ def test_runs_under_other_conditions_have_another_mark() -> None:
     assert marks == {"", "a"}
     other = find_study("tasks", "figure").build(Choice(datasets=("cub200",), methods=("kem",)), run_with(0, 1))
     assert {notes.mark(cell) for cell in other.cells()} == {"", "b"}
+    shared, first, second = notes.lines()
+    assert shared == ("", "All of ours: nano at 64 px instead of the paper's ViT-B/16 at 224 px")
+    assert (first[0], first[1][:19]) == ("a", "a subset: cifar100:")
+    assert (second[0], second[1][:17]) == ("b", "a subset: cub200:")
     assert not any(cell.difference for cell in other.cells())  # the paper's is of other data
 
 

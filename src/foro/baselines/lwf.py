@@ -49,7 +49,7 @@ class Lwf(Ft):
     """Learning without forgetting: fine-tuning with distillation from the previous model."""
 
     settings_type = LwfSettings
-    fast: ClassVar[Settings] = {**Ft.fast, "epochs": 3, "warmup_epochs": 0}
+    fast: ClassVar[Settings] = {**Ft.fast, "warmup_epochs": 0}
 
     def learn_task(self, images: Images, targets: NDArray[np.intp]) -> LearnCost:
         known = len(self.head.weight)

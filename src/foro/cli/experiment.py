@@ -1,14 +1,15 @@
 """``foro experiment``: the paper's protocol, tables and figures."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from foro.cli.engine_options import Address, EngineName, GpusPerWorker, Workers
+from foro.cli.option_sets import with_options_of
+from foro.cli.options import Json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -25,48 +26,112 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Backbone = Annotated[str, typer.Option(help="nano, a full timm name, or a folder with a checkpoint.")]
-ImageSize = Annotated[int | None, typer.Option(help="Side of the input in pixels, if not the checkpoint's own.")]
-DataDir = Annotated[
-    str | None, typer.Option(help="Folder that has the data sets in their official layout; otherwise downloaded once.")
-]
-TrainPerClass = Annotated[int | None, typer.Option(min=1, help="First so many train images of each class.")]
-TestPerClass = Annotated[int | None, typer.Option(min=1, help="First so many test images of each class.")]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out images that cannot be decoded, and count them.")]
 Seeds = Annotated[str, typer.Option(help="Seeds, of the class order and of the method.")]
 Out = Annotated[Path, typer.Option(help="Folder of the results.")]
-Cache = Annotated[bool, typer.Option(help="Keep features (at most 4 GB in the cache folder), to extract them once.")]
-Set = Annotated[list[str], typer.Option("--set", help="A setting as name=value; may be repeated.")]
-Fast = Annotated[
-    bool, typer.Option("--fast", help="Short trainings of the methods that train, shown as such; FoRo stays as it is.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
-Methods = Annotated[str | None, typer.Option(help="Only these methods of ours, such as foro,kem; default: all.")]
-Datasets = Annotated[str | None, typer.Option("--dataset", help="Data sets, if not those of the paper.")]
-Tasks = Annotated[str | None, typer.Option(help="Numbers of tasks, if not those of the paper.")]
-Name = Annotated[
-    str | None, typer.Option("--name", help="Name of the files, without their endings; default: the table's.")
-]
-Run = Annotated[bool, typer.Option("--run/--no-run", help="Run what is missing, or take what is there.")]
+
+
+def _opened(
+    backbone: Annotated[str, typer.Option(help="nano, a full timm name, or a folder with a checkpoint.")] = "nano",
+    image_size: Annotated[
+        int | None, typer.Option(help="Side of the input in pixels, if not the checkpoint's own.")
+    ] = None,
+    data_dir: Annotated[
+        str | None,
+        typer.Option(help="Folder that has the data sets in their official layout; otherwise downloaded once."),
+    ] = None,
+    train_per_class: Annotated[
+        int | None, typer.Option(min=1, help="First so many train images of each class.")
+    ] = None,
+    test_per_class: Annotated[int | None, typer.Option(min=1, help="First so many test images of each class.")] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out images that cannot be decoded, and count them.")
+    ] = False,
+    out: Out = Path("runs"),
+    cache: Annotated[
+        bool, typer.Option(help="Keep features (at most 4 GB in the cache folder), to extract them once.")
+    ] = True,
+    settings: Annotated[list[str], typer.Option("--set", help="A setting as name=value; may be repeated.")] = [],  # noqa: B006
+    fast: Annotated[
+        bool,
+        typer.Option("--fast", help="Short trainings of the methods that train, shown as such; FoRo stays as it is."),
+    ] = False,
+) -> "Runner":
+    """What runs are made on."""
+    from foro.experiments.session import open_runner
+
+    return open_runner(
+        backbone=backbone,
+        image_size=image_size,
+        data_dir=data_dir,
+        train_per_class=train_per_class,
+        test_per_class=test_per_class,
+        skip_bad=skip_bad,
+        out=out,
+        cache=cache,
+        settings=settings,
+        fast=fast,
+    )
+
+
+Study = Callable[["Kind", str], None]
+
+
+@with_options_of(_opened)
+def _study(
+    runner: "Runner",
+    methods: Annotated[
+        str | None, typer.Option(help="Only these methods of ours, such as foro,kem; default: all.")
+    ] = None,
+    seeds: Seeds = "0,1,2",
+    dataset: Annotated[str | None, typer.Option(help="Data sets, if not those of the paper.")] = None,
+    tasks: Annotated[str | None, typer.Option(help="Numbers of tasks, if not those of the paper.")] = None,
+    values: Annotated[
+        str | None,
+        typer.Option(help="Values of what varies: λ, M, K (also in the complexity table), or prompt tokens."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the files, without their endings; default: the table's.")
+    ] = None,
+    run: Annotated[bool, typer.Option("--run/--no-run", help="Run what is missing, or take what is there.")] = True,
+    as_json: Json = False,
+) -> Study:
+    """How a table or figure is made, given which."""
+
+    def make(kind: "Kind", which: str) -> None:
+        from foro.experiments.markdown import to_entries, to_markdown
+        from foro.experiments.session import make_study
+
+        made, paths = make_study(
+            runner,
+            kind=kind,
+            name=which,
+            datasets=dataset,
+            tasks=tasks,
+            methods=methods,
+            values=values,
+            seeds=seeds,
+            file_name=name,
+            run=run,
+        )
+        if as_json:
+            files = [str(path) for path in paths]
+            typer.echo(json.dumps({"files": files, "cells": to_entries(made)}, ensure_ascii=False))
+            return
+        typer.echo(to_markdown(made))
+        typer.echo(", ".join(str(path) for path in paths))
+
+    return make
 
 
 @app.command("run")
+@with_options_of(_opened)
 def run(
+    runner: "Runner",
     dataset: Annotated[str, typer.Option(help="Data sets with commas between them, or an image folder.")],
-    backbone: Backbone = "nano",
     tasks: Annotated[str, typer.Option(help="Numbers of tasks; 50+25+25 is a stream of such tasks.")] = "5",
     methods: Annotated[str, typer.Option(help="Methods; see: foro experiment list")] = "foro",
     seeds: Seeds = "0",
     blur: Annotated[float, typer.Option(help="Share of each class's train images that come in other tasks.")] = 0.0,
-    image_size: ImageSize = None,
-    data_dir: DataDir = None,
-    train_per_class: TrainPerClass = None,
-    test_per_class: TestPerClass = None,
-    skip_bad: SkipBad = False,
-    out: Out = Path("runs"),
-    cache: Cache = True,
-    settings: Set = [],  # noqa: B006  typer's way of an option that may be repeated
-    fast: Fast = False,
     engine: EngineName = "local",
     address: Address = None,
     workers: Workers = None,
@@ -90,22 +155,10 @@ def run(
     from rich.console import Console
 
     from foro.distributed.grid import find_grid
-    from foro.experiments.session import open_runner, run_product
+    from foro.experiments.session import run_product
     from foro.experiments.summary import to_json
 
     together = find_grid(engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
-    runner = open_runner(
-        backbone=backbone,
-        image_size=image_size,
-        data_dir=data_dir,
-        train_per_class=train_per_class,
-        test_per_class=test_per_class,
-        skip_bad=skip_bad,
-        out=out,
-        cache=cache,
-        settings=settings,
-        fast=fast,
-    )
     groups = run_product(
         runner, datasets=dataset, tasks=tasks, methods=methods, seeds=seeds, blur=blur, together=together
     )
@@ -113,30 +166,14 @@ def run(
         typer.echo(json.dumps([to_json(group) for group in groups]))
         return
     Console().print(_results(groups))
-    typer.echo(f"results are in {out}; see them with: foro experiment report --out {out}")
+    typer.echo(f"results are in {runner.folder}; see them with: foro experiment report --out {runner.folder}")
 
 
 @app.command("table")
+@with_options_of(_study)
 def table(
-    name: Annotated[Literal["comparison", "ablation", "complexity", "lambda", "projection"], typer.Argument()],
-    backbone: Backbone = "nano",
-    methods: Methods = None,
-    seeds: Seeds = "0,1,2",
-    dataset: Datasets = None,
-    tasks: Tasks = None,
-    values: Annotated[str | None, typer.Option(help="Values of λ, of M, or of K in the complexity table.")] = None,
-    image_size: ImageSize = None,
-    data_dir: DataDir = None,
-    train_per_class: TrainPerClass = None,
-    test_per_class: TestPerClass = None,
-    skip_bad: SkipBad = False,
-    out: Out = Path("runs"),
-    file_name: Name = None,
-    run: Run = True,
-    cache: Cache = True,
-    settings: Set = [],  # noqa: B006
-    fast: Fast = False,
-    as_json: Json = False,
+    make: Study,
+    which: Annotated[Literal["comparison", "ablation", "complexity", "lambda", "projection"], typer.Argument()],
 ) -> None:
     """A table of the paper with its figures beside ours, as Markdown, CSV and PNG; runs what is missing.
 
@@ -150,44 +187,14 @@ def table(
 
         foro experiment table lambda --dataset cifar100 --no-run --json
     """
-    from foro.experiments.session import open_runner
-
-    runner = open_runner(
-        backbone=backbone,
-        image_size=image_size,
-        data_dir=data_dir,
-        train_per_class=train_per_class,
-        test_per_class=test_per_class,
-        skip_bad=skip_bad,
-        out=out,
-        cache=cache,
-        settings=settings,
-        fast=fast,
-    )
-    _study(runner, "table", name, dataset, tasks, methods, values, seeds, file_name, run, as_json)
+    make("table", which)
 
 
 @app.command("figure")
+@with_options_of(_study)
 def figure(
-    name: Annotated[Literal["population", "prompts", "tasks"], typer.Argument()],
-    backbone: Backbone = "nano",
-    methods: Methods = None,
-    seeds: Seeds = "0,1,2",
-    dataset: Datasets = None,
-    tasks: Tasks = None,
-    values: Annotated[str | None, typer.Option(help="Values of K, or of the number of prompt tokens.")] = None,
-    image_size: ImageSize = None,
-    data_dir: DataDir = None,
-    train_per_class: TrainPerClass = None,
-    test_per_class: TestPerClass = None,
-    skip_bad: SkipBad = False,
-    out: Out = Path("runs"),
-    file_name: Name = None,
-    run: Run = True,
-    cache: Cache = True,
-    settings: Set = [],  # noqa: B006
-    fast: Fast = False,
-    as_json: Json = False,
+    make: Study,
+    which: Annotated[Literal["population", "prompts", "tasks"], typer.Argument()],
 ) -> None:
     """A figure of the paper: ours as curves, with what the paper states; runs what is missing.
 
@@ -201,21 +208,7 @@ def figure(
 
         foro experiment figure prompts --train-per-class 50 --test-per-class 20 --json
     """
-    from foro.experiments.session import open_runner
-
-    runner = open_runner(
-        backbone=backbone,
-        image_size=image_size,
-        data_dir=data_dir,
-        train_per_class=train_per_class,
-        test_per_class=test_per_class,
-        skip_bad=skip_bad,
-        out=out,
-        cache=cache,
-        settings=settings,
-        fast=fast,
-    )
-    _study(runner, "figure", name, dataset, tasks, methods, values, seeds, file_name, run, as_json)
+    make("figure", which)
 
 
 @app.command("report")
@@ -267,42 +260,7 @@ def list_all(as_json: Json = False) -> None:
         Console().print(shown)
 
 
-def _study(
-    runner: Runner,
-    kind: Kind,
-    name: str,
-    dataset: str | None,
-    tasks: str | None,
-    methods: str | None,
-    values: str | None,
-    seeds: str,
-    file_name: str | None,
-    run: bool,
-    as_json: bool,
-) -> None:
-    from foro.experiments.markdown import to_entries, to_markdown
-    from foro.experiments.session import make_study
-
-    made, paths = make_study(
-        runner,
-        kind=kind,
-        name=name,
-        datasets=dataset,
-        tasks=tasks,
-        methods=methods,
-        values=values,
-        seeds=seeds,
-        file_name=file_name,
-        run=run,
-    )
-    if as_json:
-        typer.echo(json.dumps({"files": [str(path) for path in paths], "cells": to_entries(made)}, ensure_ascii=False))
-        return
-    typer.echo(to_markdown(made))
-    typer.echo(", ".join(str(path) for path in paths))
-
-
-def _results(groups: list[Group]) -> RenderableType:
+def _results(groups: "list[Group]") -> "RenderableType":
     """A row for each method on each stream."""
     from rich.table import Table
 

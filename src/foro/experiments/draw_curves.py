@@ -41,7 +41,7 @@ def draw_curves(table: Table, footnotes: bool = True) -> Any:
         notes = Footnotes()
         for cell in table.cells():
             notes.mark(cell)
-        lines = [line for text in (*notes.letters, *caption(table)) for line in wrap(text, 210)]
+        lines = [line for text in (*(text for _, text in notes.lines()), *caption(table)) for line in wrap(text, 210)]
         figure.supxlabel("\n".join(lines), fontsize=6, color=PALE, x=0.01, ha="left")
     return figure
 

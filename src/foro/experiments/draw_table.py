@@ -5,22 +5,23 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import Any
 
-from foro.experiments.markdown import NONE, caption, difference_text
-from foro.experiments.table import Footnotes, Section, Table
+from foro.experiments.markdown import NONE, TITLES, caption, part_text
+from foro.experiments.table import Footnotes, Part, Section, Table
 
-ROW_HEIGHT = 0.27  # inches
+ROW_HEIGHT = 0.27  # inches, as what follows
+_FIRST, _GAP = 3.4, 0.2
+_WIDTHS: dict[Part, float] = {"paper": 0.75, "ours": 1.0, "difference": 0.55}
 INK, PALE, RULE, GOOD, BAD = "#1f2328", "#6e7781", "#d0d7de", "#1a7f37", "#cf222e"
 
 
 def draw_table(table: Table) -> Any:
-    """Sections below each other, every quantity as paper, ours and difference."""
+    """Sections below each other, every quantity as paper, ours and difference, where there are any."""
     from matplotlib.figure import Figure
 
     notes = Footnotes()
-    widest = max(len(section.columns) for section in table.sections)
-    width = 3.6 + 2.5 * widest
+    width = max(_FIRST + sum(map(_width, section.parts)) for section in table.sections) + _GAP
     bodies = [_body(section, notes) for section in table.sections]
-    foot = [*caption(table), *(f"({letter}) {text}" for text, letter in notes.letters.items())]
+    foot = [*caption(table), *(f"({letter}) {text}" if letter else text for letter, text in notes.lines())]
     foot = [line for text in foot for line in wrap(text, int(19 * width))]
     lines = 1.6 + sum(len(body) + 3.2 for body in bodies) + 0.62 * len(foot)
     figure = Figure(figsize=(width, ROW_HEIGHT * lines))
@@ -37,16 +38,19 @@ def draw_table(table: Table) -> Any:
     return figure
 
 
+def _width(parts: tuple[Part, ...]) -> float:
+    return _GAP + sum(_WIDTHS[part] for part in parts)
+
+
 def _body(section: Section, notes: Footnotes) -> list[list[tuple[str, str]]]:
     """Words and colours of each row, after its label and method."""
     body = []
     for row in section.rows:
         words = [(row.label, INK), (row.ours or NONE, INK if row.ours else PALE)]
-        for cell, column in zip(row.cells, section.columns, strict=True):
-            mark = notes.mark(cell)
-            words.append((cell.paper.text(column.digits) if cell.paper else NONE, PALE))
-            words.append((f"{cell.ours.text(column.digits)} $^{{{mark}}}$" if cell.ours else NONE, INK))
-            words.append((difference_text(cell, column), _colour(cell.difference, column.less_is_better)))
+        for cell, column, parts in zip(row.cells, section.columns, section.parts, strict=True):
+            colours = {"paper": PALE, "ours": INK, "difference": _colour(cell.difference, column.less_is_better)}
+            mark = f" $^{{{notes.mark(cell)}}}$"
+            words += [(part_text(cell, column, part, mark), colours[part]) for part in parts]
         body.append(words)
     return body
 
@@ -55,15 +59,19 @@ def _draw_section(
     axes: Any, table: Table, section: Section, body: list[list[tuple[str, str]]], y: float, width: float
 ) -> float:
     """Draws a section from y on, and returns where the next may start."""
-    starts = [3.6 + 2.5 * number for number in range(len(section.columns))]
-    rights = [x + offset for x in starts for offset in (0.72, 1.72, 2.32)]
     axes.text(0.15, y, section.title or table.row_title, fontsize=9, fontweight="bold", color=INK, va="center")
-    for x, column in zip(starts, section.columns, strict=True):
-        axes.text(x + 1.3, y, column.title, fontsize=9, fontweight="bold", color=INK, ha="center", va="center")
+    axes.text(1.95, y + 0.9, "ours by", fontsize=7, color=PALE, va="center")
+    rights = []
+    x = _FIRST
+    for column, parts in zip(section.columns, section.parts, strict=True):
+        middle = x + (_WIDTHS[parts[0]] + _width(parts)) / 2
+        axes.text(middle, y, column.title, fontsize=9, fontweight="bold", color=INK, ha="center", va="center")
+        x += _GAP
+        for part in parts:
+            x += _WIDTHS[part]
+            axes.text(x, y + 0.9, TITLES[part], fontsize=7, color=PALE, ha="right", va="center")
+            rights.append(x)
     y += 0.9
-    axes.text(1.95, y, "ours by", fontsize=7, color=PALE, va="center")
-    for x, word in zip(rights, ("paper", "ours", "diff.") * len(starts), strict=True):
-        axes.text(x, y, word, fontsize=7, color=PALE, ha="right", va="center")
     axes.plot([0.15, width - 0.15], [y + 0.55] * 2, color=INK, linewidth=0.8)
     for words in body:
         y += 1

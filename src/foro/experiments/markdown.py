@@ -7,26 +7,29 @@ import io
 from typing import Any
 
 from foro.experiments.paper import CITATION, SETUP
-from foro.experiments.table import Cell, Column, Footnotes, Row, Table, conditions
+from foro.experiments.table import Cell, Column, Footnotes, Part, Row, Section, Table, conditions
 
 NONE = "–"
+TITLES: dict[Part, str] = {"paper": "paper", "ours": "ours", "difference": "diff."}
+"""Of the parts of a cell, where there is little room."""
 
 
 def to_markdown(table: Table) -> str:
-    """The table with its footnotes: for each quantity the paper's figure, ours and the difference."""
+    """The table with its footnotes: for each quantity the paper's, ours and the difference, where there are any."""
     notes = Footnotes()
     lines = [f"### {table.number}: {table.title}", ""]
     for section in table.sections:
         if section.title:
             lines += [f"**{section.title}**", ""]
         heads = [table.row_title, "ours by"]
-        heads += [f"{column.title} {kind}" for column in section.columns for kind in ("paper", "ours", "difference")]
+        for column, parts in zip(section.columns, section.parts, strict=True):
+            heads += [f"{column.title} {part}" for part in parts]
         lines.append(_line(heads))
         lines.append(_line(["---", "---", *["---:"] * (len(heads) - 2)]))
-        lines += [_line(_words(row, section.columns, notes)) for row in section.rows]
+        lines += [_line(_words(row, section, notes)) for row in section.rows]
         lines.append("")
     lines += [f"{text}.  " for text in caption(table)]
-    lines += [f"<sup>{letter}</sup> {text}.  " for text, letter in notes.letters.items()]
+    lines += [f"<sup>{letter}</sup> {text}.  " if letter else f"{text}.  " for letter, text in notes.lines()]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -40,22 +43,20 @@ def caption(table: Table) -> list[str]:
     ]
 
 
-def difference_text(cell: Cell, column: Column) -> str:
-    """``+1.2``, ``−0.3``."""
-    if cell.difference is None:
-        return NONE
-    return f"{cell.difference:+,.{column.digits}f}".replace("-", "−")
+def part_text(cell: Cell, column: Column, part: Part, mark: str = "") -> str:
+    """The paper's value, ours with the mark of its footnote, or the difference."""
+    if part == "difference":
+        difference = cell.difference
+        return NONE if difference is None else f"{difference:+,.{column.digits}f}".replace("-", "−")
+    value = getattr(cell, part)
+    return f"{value.text(column.digits)}{mark if part == 'ours' else ''}" if value else NONE
 
 
-def _words(row: Row, columns: tuple[Column, ...], notes: Footnotes) -> list[str]:
+def _words(row: Row, section: Section, notes: Footnotes) -> list[str]:
     words = [row.label, f"`{row.ours}`" if row.ours else NONE]
-    for cell, column in zip(row.cells, columns, strict=True):
-        mark = notes.mark(cell)
-        words += [
-            cell.paper.text(column.digits) if cell.paper else NONE,
-            f"{cell.ours.text(column.digits)} <sup>{mark}</sup>" if cell.ours else NONE,
-            difference_text(cell, column),
-        ]
+    for cell, column, parts in zip(row.cells, section.columns, section.parts, strict=True):
+        mark = f" <sup>{notes.mark(cell)}</sup>"
+        words += [part_text(cell, column, part, mark) for part in parts]
     return words
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from string import ascii_lowercase
+from typing import Literal, get_args
 
 from foro.errors import InputError
 from foro.experiments.method import find_method
@@ -62,6 +64,9 @@ class Row:
         return f"{self.method} ({', '.join(sorted(presets))})" if presets else self.method
 
 
+Part = Literal["paper", "ours", "difference"]
+
+
 @dataclass(frozen=True)
 class Section:
     """Rows under the same columns."""
@@ -69,6 +74,18 @@ class Section:
     title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+
+    @property
+    def parts(self) -> list[tuple[Part, ...]]:
+        """What to show of each column: what no row has is left out, but for ours."""
+        return [
+            tuple(
+                part
+                for part in get_args(Part)
+                if part == "ours" or any(getattr(cell, part) is not None for cell in cells)
+            )
+            for cells in zip(*(row.cells for row in self.rows), strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -111,6 +128,17 @@ class Footnotes:
                 self.letters[text] = _letter(len(self.letters))
             marks.append(self.letters[text])
         return ",".join(marks)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Letters with what they stand for; what all of them share comes first, once, without a letter."""
+        clauses = [text.split("; ") for text in self.letters]
+        alike = takewhile(lambda each: len(set(each)) == 1, zip(*clauses, strict=False))
+        shared = [each[0] for each in alike] if len(clauses) > 1 else []
+        lines = [
+            (letter, "; ".join(each[len(shared) :]))
+            for each, letter in zip(clauses, self.letters.values(), strict=True)
+        ]
+        return [("", f"All of ours: {'; '.join(shared)}"), *lines] if shared else lines
 
 
 def conditions(records: Sequence[Record]) -> list[str]:
