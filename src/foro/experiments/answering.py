@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from foro.experiments.common import check_common, free
@@ -67,13 +68,21 @@ def from_records(study: Study, records: Sequence[Record], overrides: Settings) -
     tables: list[Table] = []
     shown: set[Path] = set()
     for choice in choices:
-        table = study.build(choice, answers)
+        table = _without_empty_sections(study.build(choice, answers))
         sources = {record.path for record in table.sources}
         rows = {row.label for section in table.sections for row in section.rows if any(cell.ours for cell in row.cells)}
         if not sources <= shown and (len(rows) >= FEWEST_ROWS or study.name == "comparison"):
             tables.append(table)
             shown |= sources
     return tables
+
+
+def _without_empty_sections(table: Table) -> Table:
+    """Only the sections with something of ours."""
+    return replace(
+        table,
+        sections=tuple(each for each in table.sections if any(cell.ours for row in each.rows for cell in row.cells)),
+    )
 
 
 def write_table(table: Table, kind: Kind, folder: Path, name: str | None = None) -> list[Path]:

@@ -11,8 +11,21 @@ from foro.experiments.markdown import caption
 from foro.experiments.summary import Group, titles
 from foro.experiments.table import Footnotes, Section, Table
 
-OWN_COLOURS = {"foro": "#1a7f37", "foro-paper": "#bc4c00", "kem": "#0969da", "kem-paper": "#54aeff"}
-OTHER_COLOURS = ("#bf3989", "#8250df", "#1b7c83", "#9a6700", "#cf222e", "#6e7781")
+OWN_COLOURS = {
+    "foro": "#1a7f37",
+    "foro-paper": "#bc4c00",
+    "kem": "#0969da",
+    "kem-paper": "#54aeff",
+    "fitness-paper": "#d4a72c",
+    "ft": "#afb8c1",
+    "lwf": "#57606a",
+    "dsg": "#8250df",
+    "l2p": "#bf3989",
+    "layup": "#1b7c83",
+    "adam": "#7d4e00",
+    "ranpac": "#cf222e",
+}
+OTHER_COLOURS = ("#ff80c8", "#c297ff", "#76e3ea", "#ffb77c", "#7ee787", "#6e7781")
 MARKERS = "osD^vP*X"
 INK, PALE = "#1f2328", "#6e7781"
 
@@ -53,9 +66,13 @@ def draw_course(groups: Sequence[Group]) -> Any:
 
     figure = Figure(figsize=(8, 3.8), layout="constrained")
     axes = figure.subplots()
-    colours = _colours([group.first["method"] for group in groups])
-    for group, title, colour, marker in zip(groups, titles(groups)[0], colours, cycle(MARKERS), strict=False):
-        mean, deviation = group.curve()
+    # The legend stands beside the ends of the curves, in their order.
+    courses = [
+        (title, group.first["method"], *group.curve()) for title, group in zip(titles(groups)[0], groups, strict=True)
+    ]
+    courses.sort(key=lambda course: course[2][-1], reverse=True)
+    colours = _colours([method for _, method, *_ in courses])
+    for (title, _, mean, deviation), colour, marker in zip(courses, colours, cycle(MARKERS), strict=False):
         tasks = range(1, len(mean) + 1)
         few = len(mean) <= 12
         axes.plot(tasks, mean, color=colour, marker=marker if few else None, label=title, linewidth=2)
