@@ -70,7 +70,7 @@ CLAIMS = (
     ),
     *(
         Claim(f"M = {more} less M = {less}: A", *(_sweep(m, "kem", "kem-paper") for m in (more, less)), ("projection",))
-        for more, less in (("8000", "1000"), ("15000", "8000"))
+        for more, less in (("8,000", "1,000"), ("15,000", "8,000"))
     ),
     *(
         Claim(

@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from foro.backbones import Backbone
 from foro.baselines.dsg import Dsg, DsgSettings
 from foro.baselines.generator import Generator
-from foro.baselines.text_to_image import text_to_image
-from foro.errors import BackboneError
+from foro.baselines.text_to_image import in_words, text_to_image
+from foro.errors import BackboneError, InputError
 
 pytestmark = pytest.mark.torch
 
@@ -110,6 +110,13 @@ def test_replays_as_many_images_as_it_is_told(tiny_backbone: Backbone) -> None:
         assert second.forward_passes == len(images) + replayed
         again = method.learn(images, (targets + 2).tolist())  # only what is not in the task is replayed
         assert again.forward_passes == len(images) + replayed
+
+
+def test_labels_are_put_into_words() -> None:
+    assert in_words("001.Black_footed_Albatross") == "Black footed Albatross"
+    assert in_words(7) == "7"
+    with pytest.raises(InputError, match="does not know what the WordNet id n01443537 is"):
+        in_words("n01443537")
 
 
 def test_a_text_to_image_model_that_is_not_there_is_one_sentence(

@@ -127,7 +127,9 @@ def test_the_original_solver_says_what_it_cannot_do() -> None:
 def test_settings_are_checked(tiny_backbone: Backbone) -> None:
     for name in ("layup", "ranpac"):
         method = find_method(name)
-        assert method.resolve({})["regularisation"] == "auto"
+        assert method.resolve({})["regularisation"] == {"layup": "auto", "ranpac": "held-out"}[name]
+        with pytest.raises(InputError, match="the original solver chooses γ itself"):
+            method.resolve({"regularisation": 0.1, "solver": "original"})
         assert method.resolve({"regularisation": 1})["regularisation"] == 1
         for wrong in ("many", -1.0, True):
             with pytest.raises(InputError, match="regularisation"):
@@ -138,6 +140,48 @@ def test_settings_are_checked(tiny_backbone: Backbone) -> None:
         find_method("adam").resolve({"adaptation": "lora"})
     with pytest.raises(InputError, match="adam has no setting 'solver'"):
         find_method("adam").resolve({"solver": "shared"})
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "wrong"),
+    [
+        ("dsg", "replay_per_class", "many"),
+        ("dsg", "replay_per_class", 2.5),
+        ("adam", "clip_norm", "high"),
+        ("ft", "learning_rate", float("inf")),
+        ("ft", "flip", 1),
+    ],
+)
+def test_a_value_must_be_of_the_settings_kind(name: str, setting: str, wrong: Any) -> None:
+    with pytest.raises(InputError, match=f"{setting} cannot be {wrong!r}"):
+        find_method(name).resolve({setting: wrong})
+
+
+def test_text_may_look_like_a_number() -> None:
+    assert find_method("dsg").resolve({"generator_channels": 16})["generator_channels"] == "16"
+
+
+def test_ranpac_chooses_as_its_original_does(tiny_backbone: Backbone) -> None:
+    """The same fifth is held out, and the same power of ten does best on it, after every task."""
+    shared, original = (
+        build("ranpac", tiny_backbone, projection_dim=48, solver=each) for each in ("shared", "original")
+    )
+    chosen = []
+    for task in range(3):
+        images, labels = textures(20, classes=2 + task, seed=task)
+        for method in (shared, original):
+            method.learn(images, labels)
+        chosen.append([method.classifier.regularisation_used for method in (shared, original)])
+    assert all(one == other for one, other in chosen), chosen
+    images, _ = textures(10, classes=4, seed=9)
+    assert np.allclose(shared.scores(images), original.scores(images), atol=1e-3)
+
+
+def test_a_task_of_one_image_has_nothing_to_hold_out(tiny_backbone: Backbone) -> None:
+    method = build("ranpac", tiny_backbone, projection_dim=48)
+    images, labels = textures(1, classes=1)
+    method.learn(images, labels)
+    assert method.predict(images) == labels
 
 
 def test_without_adaptation_torch_is_not_loaded() -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from foro.cli.app import app
 from foro.errors import InputError
 from foro.experiments.bench import Bench, DataOptions
-from foro.experiments.common import check_common
+from foro.experiments.common import check_common, free
 from foro.experiments.runner import WORK, Runner
 from foro.experiments.spec import RunSpec
 from foro.experiments.summary import grouped, titles
@@ -61,7 +61,7 @@ def test_goes_on_after_an_interruption(method: str, folder: Path, tmp_path: Path
         if sum(tasks) == 2:
             raise KeyboardInterrupt
 
-    runner = Runner(bench, tmp_path / "parts", save_seconds=-1)
+    runner = Runner(bench, tmp_path / "parts", save_ratio=0)
     with pytest.raises(KeyboardInterrupt):
         runner.run(spec, advance=interrupt)
     assert list((tmp_path / "parts" / WORK).glob("*/model-2"))
@@ -89,7 +89,7 @@ def test_fast_is_shown_beside_every_result_that_was_made_with_it(folder: Path, t
     assert overrides == {"kem": {"projection_dim": 32}, "ft": {"preset": "fast", "epochs": 1}}
     table = run("table", "comparison", *usual, "--fast", "--set", "epochs=1")
     assert "| FT | `ft (fast)` |" in table
-    assert "fast preset: epochs = 1, batch_size = 32" in table
+    assert "fast preset: batch_size = 32, learning_rate = 0.005, crop_area = 0.5; epochs = 1; seed 0." in table
     assert "| KEM | `kem` |" in table
     report = tmp_path / "report.html"
     run("report", "--out", tmp_path, "--report", report)
@@ -109,6 +109,23 @@ def test_a_setting_is_for_the_methods_that_have_it() -> None:
         check_common(["ft", "lwf"], {"population": 2})
     with pytest.raises(InputError, match="epochs cannot be 'many'"):
         check_common(["kem", "ft"], {"epochs": "many"})
+
+
+def test_a_setting_may_be_for_one_method_alone() -> None:
+    settings = {"epochs": 2, "ft.epochs": 3, "kem.projection_dim": 64}
+    check_common(["kem", "ft", "lwf"], settings)
+    assert [dict(free(name, settings)) for name in ("kem", "ft", "lwf")] == [
+        {"projection_dim": 64},
+        {"epochs": 3},
+        {"epochs": 2},
+    ]
+    with pytest.raises(InputError, match=r"ft\.epochs is a setting of ft, which is none of kem"):
+        check_common(["kem"], {"ft.epochs": 3})
+    with pytest.raises(InputError, match="ft has no setting 'epoch'"):
+        check_common(["kem", "ft"], {"ft.epoch": 3})
+    with pytest.raises(InputError, match="kem is defined by policy = none"):
+        check_common(["kem"], {"policy": "evolve"})
+    check_common(["kem", "foro"], {"policy": "none"})  # foro can take it
 
 
 def test_titles_name_the_preset(folder: Path, tmp_path: Path) -> None:

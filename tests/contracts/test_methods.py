@@ -16,6 +16,7 @@ from foro.baselines.baseline import Baseline
 from foro.errors import FoRoError, InputError, ModelFileError
 from foro.experiments.common import free
 from foro.experiments.method import Method, find_method, list_methods
+from foro.store.tensors import read_tensors
 from tests.backbones.reference import tiny_checkpoint
 from tests.conftest import textures
 
@@ -164,6 +165,8 @@ def test_the_callers_images_and_labels_are_not_touched(name: str, tiny_backbone:
 def test_neither_memory_nor_file_grows_with_the_number_of_samples(
     name: str, tiny_backbone: Backbone, tmp_path: Path
 ) -> None:
+    import torch
+
     method = build(name, tiny_backbone, **free(name, {"epochs": 1}))
     images, labels = textures(24)
 
@@ -172,7 +175,8 @@ def test_neither_memory_nor_file_grows_with_the_number_of_samples(
             method.learn(images, labels)
         method.save(tmp_path / "model")
         gc.collect()
-        return tracemalloc.get_traced_memory()[0]
+        tensors = sum(each.nbytes for each in gc.get_objects() if isinstance(each, torch.Tensor))
+        return tracemalloc.get_traced_memory()[0] + tensors
 
     tracemalloc.start()
     try:
@@ -184,6 +188,21 @@ def test_neither_memory_nor_file_grows_with_the_number_of_samples(
     images_bytes = 3 * 2 * sum(image.nbytes for image in images)
     assert late - early < images_bytes / 8
     assert large - small < 64  # the digits of counters
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["dsg", "l2p"])
+def test_a_class_adds_no_more_than_its_paper_says(name: str, tiny_backbone: Backbone, tmp_path: Path) -> None:
+    """A row of the head with its bias, and for DSG the embedding of the class in its generator."""
+    sizes = []
+    for classes in (2, 5):
+        method = build(name, tiny_backbone, **free(name, {"epochs": 1}))
+        method.learn(*textures(4, classes=classes))
+        method.save(tmp_path / "model")
+        arrays, _ = read_tensors(tmp_path / "model")
+        sizes.append(sum(array.size for array in arrays.values()))
+    embedding = 4 * int(QUICK["generator_channels"]) if name == "dsg" else 0
+    assert sizes[1] - sizes[0] == 3 * (tiny_backbone.dim + 1 + embedding)
 
 
 @every_method

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -74,8 +75,15 @@ def test_a_subset_is_described_as_one_and_contained_in_a_larger_one() -> None:
     assert larger.subset(5).description == small.description
     assert data.subset() is data
     assert data.subset(test_per_class=3).train is data.train
+    assert (data.complete, small.complete) == (True, False)
     with pytest.raises(InputError, match="at least 1 train image a class, not 0"):
         data.subset(0)
+
+
+def test_a_few_classes_are_described_as_a_part() -> None:
+    data = replace(digits(), full_classes=20)
+    assert not data.complete
+    assert data.description.startswith("handwritten digits: 10 of 20 classes, ")
 
 
 def test_digits_need_no_folder(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,13 @@ def test_list_and_help() -> None:
     assert {"foro", "foro-paper", "kem", "fitness"} <= listed["methods"].keys()
     assert "cifar100" in listed["datasets"]
     assert "foro-paper" in run("list")
+    settings = json.loads(run("list", "kem", "--json"))
+    assert settings["projection_dim"] == {
+        "default": 8192,
+        "help": "M, width of the random projection; None: no projection",
+    }
+    assert "policy" not in settings  # it makes kem what it is
+    assert "distillation" in run("list", "lwf")
     for command in ("run", "table", "figure", "report", "list"):
         assert f"foro experiment {command}" in run(command, "--help")
 
@@ -88,6 +97,33 @@ def test_a_mistake_is_one_line(tiny_folder: Path, tmp_path: Path) -> None:
     shown = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=False)
     assert shown.returncode == 2
     assert shown.stderr == "foro: there is no method 'fro'; did you mean foro?\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["run", "--dataset", "digits", "--seeds", "-1"], "a seed must be a whole number that is not negative, not -1"),
+        (["table", "lambda", "--methods", "kem"], "kem has no row in the table lambda"),
+        (["table", "comparison", "--values", "1"], "the table comparison varies no setting"),
+    ],
+)
+def test_what_would_be_passed_over_is_refused(given: list[str], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        run(*given)
+
+
+def test_ctrl_c_says_so_and_the_same_command_goes_on(usual: list[Any], tmp_path: Path) -> None:
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from foro.cli import main; main()"
+    command = ["experiment", "run", "--dataset", "digits", "--tasks", "5", "--methods", "kem", *map(str, usual)]
+    process = subprocess.Popen([sys.executable, "-c", code, *command], stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "runs").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    if process.returncode == 130:  # else it was quicker
+        assert said == "foro: interrupted\n"
+    subprocess.run([sys.executable, "-c", code, *command], check=True, capture_output=True)
+    assert len(list((tmp_path / "runs").glob("*.json"))) == 1
 
 
 def test_what_is_written_on_the_command_line() -> None:

@@ -63,6 +63,15 @@ def test_sweeps_are_not_among_the_methods_of_a_stream(html: str) -> None:
     assert "population" not in stream
 
 
+def test_blurry_runs_are_another_stream() -> None:
+    ask = Ask("cifar100", 5, "kem")
+    about = "cifar100: 50 of 500 train images a class; 5 tasks, class order from seed 0"
+    blurry = {"tasks": 5, "blur": 0.2, "description": f"{about}, 20 % of each class's train images in other tasks"}
+    sharp = {"tasks": 5, "blur": 0.0, "description": about}
+    html = render_report([made_up(ask, 0, stream=stream) for stream in (sharp, blurry)])
+    assert html.count("<h3>CIFAR100, 5 tasks</h3>") == 2
+
+
 def test_is_written_from_a_folder_of_results(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no results"):
         write_report(tmp_path, tmp_path / "report.html")

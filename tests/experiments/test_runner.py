@@ -13,7 +13,7 @@ from PIL import Image
 
 import foro.experiments.alone
 from foro.data.lock import locked
-from foro.errors import FoRoError, InputError
+from foro.errors import FoRoError, FoRoWarning, InputError
 from foro.experiments.alone import run_alone
 from foro.experiments.bench import Bench, DataOptions
 from foro.experiments.features import FeatureCache
@@ -86,7 +86,7 @@ def test_a_complete_run_is_skipped_and_another_setting_is_another_run(bench: Ben
 def test_goes_on_after_an_interruption(bench: Bench, method: str, stop: int, tmp_path: Path) -> None:
     settings = {name: value for name, value in SMALL.items() if name != "projection_dim" or method != "fitness"}
     spec = RunSpec("digits", 5, method, 1, settings)
-    whole = Runner(bench, tmp_path / "whole", save_seconds=-1).run(spec)
+    whole = Runner(bench, tmp_path / "whole", save_ratio=0).run(spec)
 
     def interrupt(_more: int) -> None:
         tasks.append(_more)
@@ -94,7 +94,7 @@ def test_goes_on_after_an_interruption(bench: Bench, method: str, stop: int, tmp
             raise KeyboardInterrupt
 
     tasks: list[int] = []
-    runner = Runner(bench, tmp_path / "parts", save_seconds=-1)
+    runner = Runner(bench, tmp_path / "parts", save_ratio=0)
     with pytest.raises(KeyboardInterrupt):
         runner.run(spec, advance=interrupt)
     (work,) = (tmp_path / "parts" / WORK).iterdir()
@@ -243,7 +243,8 @@ def test_an_image_folder_is_a_data_set_and_a_registered_name_is_not_a_folder(
     (tmp_path / "photos" / "texture 0" / "bad.png").write_text("not an image")
     bench = Bench(str(tiny_folder), data=DataOptions(data_dir="elsewhere", skip_bad=True))
     assert bench.dataset("digits").name == "digits"
-    record = Runner(bench, tmp_path / "runs").run(RunSpec("photos", 2, "kem", 0, SMALL))
+    with pytest.warns(FoRoWarning, match=r"left out of photos: photos/texture 0/bad\.png cannot be read as an image"):
+        record = Runner(bench, tmp_path / "runs").run(RunSpec("photos", 2, "kem", 0, SMALL))
     assert record is not None
     assert record.content["data"]["skipped_images"] == 1
     assert record.content["data"]["complete"] is True

@@ -15,6 +15,7 @@ from foro.experiments.answering import answered, from_records, write_table
 from foro.experiments.bench import Bench
 from foro.experiments.html_table import html_table
 from foro.experiments.markdown import to_csv, to_entries, to_markdown
+from foro.experiments.method import find_method
 from foro.experiments.record import Record
 from foro.experiments.runner import Runner
 from foro.experiments.study import Ask, Choice, find_study, list_studies
@@ -45,7 +46,7 @@ def test_without_a_run_there_are_the_papers_figures_and_no_others(study) -> None
     assert not any(cell.ours or cell.difference or cell.sources for cell in table.cells())
     assert "<sup>" not in to_markdown(table)
     assert study.asks(Choice())
-    assert {ask.method for ask in study.asks(Choice(methods=("foro",)))} == {"foro"}
+    assert {ask.method for ask in study.asks(Choice(methods=("foro-paper",)))} == {"foro-paper"}
 
 
 def test_each_study_asks_for_what_the_paper_has() -> None:
@@ -63,8 +64,60 @@ def test_each_study_asks_for_what_the_paper_has() -> None:
     assert asked("population", foro) == [("cifar100", 25, "foro", ("population", size)) for size in (2, 8)]
     assert asked("prompts", foro) == [("cifar100", 25, "foro", ("prompt_tokens", size)) for size in (2, 8)]
     assert asked("projection", foro) == [("cifar100", 5, "foro", ("projection_dim", size)) for size in (2, 8)]
-    weights = asked("lambda", Choice(methods=("foro",)))
-    assert weights == [("imagenet_r", 5, "foro", ("discrepancy_weight", w)) for w in (0.1, 0.3, 0.5, 0.7, 0.9)]
+    weights = asked("lambda", Choice())  # the fitness of foro has no λ
+    assert weights == [("imagenet_r", 5, "foro-paper", ("discrepancy_weight", w)) for w in (0.1, 0.3, 0.5, 0.7, 0.9)]
+
+
+def test_a_row_of_the_ablation_has_the_fitness_that_it_says() -> None:
+    table = find_study("ablation", "table").build(Choice(datasets=("cifar100",)), run_with(0))
+    rows = {(each.label, each.method) for each in table.sections[0].rows}
+    assert ("Entropy + Discrepancy + KEM", "foro-paper") in rows
+    assert ("Entropy + Discrepancy + KEM", "foro") not in rows
+    assert {("Entropy + KEM", "entropy-kem"), ("Entropy + KEM", "entropy-kem-paper"), ("FT", "ft")} <= rows
+
+
+@pytest.mark.parametrize(
+    ("name", "choice", "said"),
+    [
+        ("comparison", Choice(values=(1.0,)), "comparison varies no setting"),
+        ("lambda", Choice(datasets=("cifar100", "cub200")), "lambda is of one data set"),
+        ("complexity", Choice(tasks=(5, 25)), "complexity is of one number of tasks"),
+        ("lambda", Choice(methods=("kem",)), "kem has no row in the table lambda; these have: foro-paper"),
+        ("comparison", Choice(datasets=("digits",), methods=("entropy-kem",)), "entropy-kem has no row in the table"),
+        ("projection", Choice(values=(64.5,)), "M must be a whole number, not 64.5"),
+    ],
+)
+def test_what_a_study_would_pass_over_is_refused(name: str, choice: Choice, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        find_study(name, "table").check(choice)
+
+
+def test_every_changed_setting_is_told_once() -> None:
+    study = find_study("comparison", "table")
+    changed = {"projection_dim": 64, "preset": "fast"}
+
+    def answers(ask: Ask) -> Sequence[Record]:
+        known = find_method(ask.method).resolve({})
+        settings = {name: value for name, value in changed.items() if name in known}
+        return [made_up(Ask(ask.dataset, ask.tasks, ask.method, settings), 0)]
+
+    text = to_markdown(study.build(Choice(("cifar100",), (5,), ("kem", "ranpac")), answers))
+    assert "projection_dim = 64; seed 0." in text
+    assert text.count("projection_dim = 64") == 2
+    assert "fast preset: epochs = 4" in text
+    swept = find_study("projection", "table").build(Choice(methods=("kem",), values=(64.0,)), run_with(0))
+    assert "projection_dim" not in to_markdown(swept)  # the row says it
+
+
+def test_what_a_run_said_and_how_its_stream_was_cut_is_told() -> None:
+    def answers(ask: Ask) -> Sequence[Record]:
+        record = made_up(ask, 0)
+        tasks = [{**task, "labels": ["a"] * (2 - number % 2)} for number, task in enumerate(record.content["tasks"])]
+        tasks[0] = {**tasks[0], "learn": {**tasks[0]["learn"], "note": "the prompt was too long"}}
+        return [Record(record.path, {**record.content, "tasks": tasks})]
+
+    text = to_markdown(find_study("comparison", "table").build(Choice(("cifar100",), (5,), ("foro",)), answers))
+    assert "tasks of 2 to 1 classes; the prompt was too long; seed 0." in text
 
 
 def test_ours_stands_beside_the_papers_with_the_difference_and_the_conditions() -> None:
@@ -173,7 +226,7 @@ def test_costs_are_ratios_to_kem_and_the_papers_to_its_own() -> None:
 
 
 def test_csv_has_one_line_for_each_cell() -> None:
-    table = find_study("lambda", "table").build(Choice(methods=("foro",)), run_with(0))
+    table = find_study("lambda", "table").build(Choice(methods=("foro-paper",)), run_with(0))
     lines = list(csv.DictReader(io.StringIO(to_csv(table))))
     assert len(lines) == 10
     assert lines[0]["paper"] == "77.8"
@@ -199,7 +252,7 @@ def test_runs_what_is_missing_or_takes_what_is_there(bench: Bench, tmp_path: Pat
     assert len(table.sources) == 2
     assert row(table, "T = 5, KEM", "kem").cells[0].ours is not None
     # A setting that defines a method is not overridden by what is common to all.
-    ablation = answered(find_study("ablation", "table"), Choice(("digits",), (2,), ("fitness",)), runner, (0,))
+    ablation = answered(find_study("ablation", "table"), Choice(("digits",), (2,), ("discrepancy", "kem")), runner, (0,))
     assert ablation.sources[0].content["settings"]["projection_dim"] is None
 
 
@@ -209,7 +262,7 @@ def test_tables_from_records_are_those_that_say_something(tmp_path: Path) -> Non
     found = {study.name: from_records(study, records, {}) for study in list_studies()}
     assert [name for name, tables in found.items() if tables] == ["comparison", "complexity", "population"]
     assert len(found["population"][0].sources) == 6
-    elsewhere = [made_up(Ask("cub200", 5, "foro", {"discrepancy_weight": w}), 0) for w in paper.LAMBDA]
+    elsewhere = [made_up(Ask("cub200", 5, "foro-paper", {"discrepancy_weight": w}), 0) for w in paper.LAMBDA]
     (table,) = from_records(find_study("lambda", "table"), elsewhere, {})
     assert len(table.sources) == 5
 

@@ -102,6 +102,17 @@ def test_equals_the_papers_recursion(stream: dict) -> None:
     assert_close(encoder.weights, reference.weights, 1e-7)
 
 
+@given(streams(), st.sampled_from([1e-3, 0.5, 40.0, "auto"]), st.sampled_from([1e-3, 0.5, 40.0]))
+@settings(max_examples=60, deadline=None)
+def test_another_regularisation_is_as_if_it_had_always_been(stream: dict, before: float | str, after: float) -> None:
+    encoder = build(stream, before)
+    encoder.regularise(after)
+    assert encoder.regularisation_used == after
+    assert_close(encoder.weights, joint(encoder, stream["X"], stream["labels"], after), 1e-6)
+    encoder.regularise("auto")
+    assert encoder.regularisation_used == build(stream, "auto").regularisation_used
+
+
 @given(streams(), st.data())
 @settings(max_examples=80, deadline=None)
 def test_absorb_then_remove_returns_to_the_state_before(stream: dict, data: st.DataObject) -> None:

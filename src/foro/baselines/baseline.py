@@ -72,6 +72,10 @@ class Baseline(Method):
         return asdict(cls.settings_type(**{**preset, **overrides}))
 
     @classmethod
+    def helps(cls) -> dict[str, str]:
+        return {each.name: each.metadata["help"] for each in fields(cls.settings_type)}
+
+    @classmethod
     def build(cls, backbone: Backbone, settings: Settings, seed: int, cache: FeatureCache | None = None) -> Self:
         cls.check_installed(settings)
         return cls(backbone, cls.settings_type(**settings), seed, cache)

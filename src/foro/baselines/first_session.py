@@ -14,7 +14,7 @@ a decay of 0.05.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -170,6 +170,12 @@ class FirstSessionMethod(Baseline):
         """Scores (n, c) of features (n, d)."""
         return self.classifier.scores(features)
 
+    def gathered(self, batches: Iterable[Float32], names: list[Label]) -> Callable[[], None]:
+        """Reads all features of a task, and returns the step that makes the classifier learn them, all or none."""
+        if isinstance(self.classifier, GridRidge):
+            return self.classifier.gather(batches, names)
+        return gather(self.classifier, batches, names)
+
     def settle(self) -> None:
         """Does what would otherwise be left to the first prediction, though it is part of learning."""
 
@@ -193,10 +199,7 @@ class FirstSessionMethod(Baseline):
         extractors = self._extractors(adapted)
         names = [self.labels[target] for target in targets]
         features = self._features(images, extractors, "learning")
-        if isinstance(self.classifier, GridRidge):
-            commit = self.classifier.gather(features, names)
-        else:
-            commit = gather(self.classifier, features, names)
+        commit = self.gathered(features, names)
         with uninterrupted():
             commit()
             self.adapted = adapted

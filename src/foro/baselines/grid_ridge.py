@@ -115,9 +115,9 @@ class GridRidge:
 
     def _parts(self, targets: Float32) -> list[NDArray[np.intp]]:
         """Positions of the samples that are not fitted on, for each fit; folds have equal shares of every class."""
-        order = np.random.default_rng(self.seed).permutation(len(targets))
         if self.choice == "held-out":
-            return [order[len(order) - max(1, round(HELD_OUT * len(order))) :]]
+            return [held_out(len(targets), self.seed)]
+        order = np.random.default_rng(self.seed).permutation(len(targets))
         by_class = order[np.argsort(targets[order].argmax(axis=1), kind="stable")]
         return [part for first in range(FOLDS) if len(part := by_class[first::FOLDS])]
 
@@ -125,6 +125,12 @@ class GridRidge:
         if self.choice == "held-out":
             return float(((scores - targets) ** 2).mean())
         return float((scores.argmax(axis=1) != targets.argmax(axis=1)).mean())
+
+
+def held_out(samples: int, seed: int) -> NDArray[np.intp]:
+    """Positions of a random fifth, at least one."""
+    order = np.random.default_rng(seed).permutation(samples)
+    return order[samples - max(1, round(HELD_OUT * samples)) :]
 
 
 def _solve(gram: Float32, cross: Float32, gamma: float) -> Float32 | None:

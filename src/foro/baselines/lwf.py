@@ -49,6 +49,7 @@ class Lwf(Ft):
     """Learning without forgetting: fine-tuning with distillation from the previous model."""
 
     settings_type = LwfSettings
+    revision = 1
     fast: ClassVar[Settings] = {**Ft.fast, "warmup_epochs": 0}
 
     def learn_task(self, images: Images, targets: NDArray[np.intp]) -> LearnCost:
@@ -82,7 +83,7 @@ class Lwf(Ft):
                 features = cls_features(self.model, pixels)
             return cross_entropy(self.head(features), wanted, among)
 
-        settings = replace(self.settings, epochs=self.settings.warmup_epochs)
+        settings = replace(self.settings, epochs=self.settings.warmup_epochs, weight_decay=0.0)  # old rows stay
         seed, preprocessing = (self.seed, self.tasks, 1), self.backbone.preprocessing
         return train(
             self.head.parameters(),

@@ -9,9 +9,9 @@ classifier is solved. Without adaptation, and with the same M and γ, this is ``
 
 Defaults: those of the authors' code for CIFAR-100: adapters, see ``first_session``, and M = 10000.
 
-Departures: the projection has variance 1/d, not 1, which only changes the unit of γ. With ``solver`` shared, γ is
-found by generalised cross-validation over everything learned so far; RanPAC's own way, a held-out part of the newest
-task and 17 powers of ten, is ``solver`` original.
+Departures: the projection has variance 1/d, not 1, which only changes the unit of γ. γ is RanPAC's own choice, by a
+fifth of the newest task that the others are not fitted on, among 17 powers of ten; the authors' code takes a matrix
+factorisation for each of them (``solver`` original), here one decomposition serves all.
 
 Memory: the adapted weights, and statistics that do not grow with the number of images.
 """
@@ -19,7 +19,7 @@ Memory: the adapted weights, and statistics that do not grow with the number of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from foro.baselines.first_session import FAST
 from foro.baselines.ridge_method import RidgeMethod, RidgeSettings
@@ -31,6 +31,9 @@ from foro.experiments.method import Settings, register
 class RanpacSettings(RidgeSettings):
     """Settings of RanPAC."""
 
+    regularisation: float | Literal["auto", "held-out"] = setting(
+        "held-out", "γ, or how it is chosen: held-out as in RanPAC, or auto as in FoRo", words=("auto", "held-out")
+    )
     projection_dim: int = setting(10_000, "M, width of the random projection", least=1)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from foro.errors import InputError
 
@@ -17,10 +18,10 @@ def setting(
     most: float | None = None,
     choices: Sequence[str] | None = None,
     optional: bool = False,
-    word: str | None = None,
+    words: Sequence[str] = (),
 ) -> Any:
-    """A field with its help text and what it may be; ``optional`` ones may be None, a number may also be a ``word``."""
-    checks = {"least": least, "most": most, "choices": choices, "optional": optional, "word": word}
+    """A field with its help text and what it may be; ``optional`` ones may be None, a number may also be a word."""
+    checks = {"least": least, "most": most, "choices": choices, "optional": optional, "words": words}
     return field(default=default, metadata={"help": help, **checks})
 
 
@@ -35,25 +36,29 @@ class BaselineSettings:
     )
 
     def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
         for each in fields(self):
-            _check(each.name, getattr(self, each.name), each.default, each.metadata)
+            kind = next(part for part in (*get_args(hints[each.name]), hints[each.name]) if isinstance(part, type))
+            value = getattr(self, each.name)
+            if kind is str and type(value) is int:  # text that looks like a number on a command line
+                object.__setattr__(self, each.name, str(value))
+                continue
+            _check(each.name, value, kind, each.default, each.metadata)
 
 
-def _check(name: str, value: Any, usual: Any, checks: Any) -> None:
-    if (value is None and checks.get("optional")) or (value == checks.get("word") is not None):
+def _check(name: str, value: Any, kind: type, usual: Any, checks: Any) -> None:
+    if (value is None and checks["optional"]) or value in checks["words"]:
         return
-    if choices := checks.get("choices"):
+    if choices := checks["choices"]:
         if value not in choices:
             raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
         return
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    kind = float if (usual is None and number) or checks.get("word") else type(usual)
-    if usual is not None or number:
-        fits = number if kind is float else type(value) is kind
-        if not fits:
-            raise InputError(f"{name} cannot be {value!r}: it is a setting like {usual!r}")
-    least, most = checks.get("least"), checks.get("most")
-    if number and ((least is not None and value < least) or (most is not None and value > most)):
+    number = type(value) in (int, float) and math.isfinite(value)
+    if not (number if kind is float else type(value) is kind):
+        like = kind.__name__ if usual is None else repr(usual)
+        raise InputError(f"{name} cannot be {value!r}: it is a setting like {like}")
+    least, most = checks["least"], checks["most"]
+    if (least is not None and value < least) or (most is not None and value > most):
         ends = (("at least", least), ("at most", most))
         bounds = [f"{words} {end:g}" for words, end in ends if end is not None]
         raise InputError(f"{name} must be {' and '.join(bounds)}, not {value!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,9 +10,16 @@ from numpy.typing import NDArray
 
 from foro.backbones.messages import first_line
 from foro.backbones.torch_engine import find_device
-from foro.errors import BackboneError
+from foro.errors import BackboneError, InputError
 from foro.knowledge.encoder import Label
 from foro.progress import progress_bar
+
+
+def in_words(label: Label) -> str:
+    """A label as a text-to-image model understands it: ``001.Black_footed_Albatross`` is a Black footed Albatross."""
+    if re.fullmatch(r"n\d{8}", str(label)):
+        raise InputError(f"a text-to-image model does not know what the WordNet id {label} is: give classes names")
+    return re.sub(r"^\d+\.", "", str(label)).replace("_", " ")
 
 
 def text_to_image(
@@ -37,8 +45,7 @@ def text_to_image(
     images = []
     with progress_bar("generating", len(labels)) as advance:
         for label in labels:
-            text = prompt.replace("{}", str(label).replace("_", " "))
-            image = model(text, num_inference_steps=steps, generator=random).images[0]
+            image = model(prompt.replace("{}", in_words(label)), num_inference_steps=steps, generator=random).images[0]
             images.append(np.asarray(image.convert("RGB")))
             advance(1)
     return images

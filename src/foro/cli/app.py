@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import foro
-from foro.cli.options import EXIT_CODES
+from foro.cli.options import EXIT_CODES, INTERRUPTED
 from foro.errors import FoRoError, FoRoWarning
 
 COMMANDS = {
@@ -107,6 +107,9 @@ def main() -> None:
     except FoRoError as error:
         typer.echo(f"foro: {error}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
+        # Click turns Ctrl-C into an exit of its own, without a word.
+        if isinstance(end, SystemExit) and end.code != INTERRUPTED:
+            raise
         typer.echo("foro: interrupted", err=True)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)

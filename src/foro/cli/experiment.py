@@ -1,7 +1,7 @@
 """``foro experiment``: the paper's protocol, tables and figures."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -50,7 +50,10 @@ def _opened(
     cache: Annotated[
         bool, typer.Option(help="Keep features (at most 4 GB in the cache folder), to extract them once.")
     ] = True,
-    settings: Annotated[list[str], typer.Option("--set", help="A setting as name=value; may be repeated.")] = [],  # noqa: B006
+    settings: Annotated[
+        list[str],
+        typer.Option("--set", help="A setting as name=value, or of one method as ft.epochs=2; may be repeated."),
+    ] = [],  # noqa: B006  typer's way of an option that may be repeated
     fast: Annotated[
         bool,
         typer.Option("--fast", help="Short trainings of the methods that train, shown as such; FoRo stays as it is."),
@@ -233,31 +236,50 @@ def report(
 
 
 @app.command("list")
-def list_all(as_json: Json = False) -> None:
-    """Every method and data set that experiments know.
+def list_all(
+    method: Annotated[str | None, typer.Argument(help="A method, to see its settings.", show_default=False)] = None,
+    as_json: Json = False,
+) -> None:
+    """Every method and data set that experiments know, or the settings of one method.
 
     Examples:
 
         foro experiment list
 
+        foro experiment list ranpac
+
         foro experiment list --json
     """
-    from rich.console import Console
-    from rich.table import Table
-
     from foro.data.registry import list_datasets
-    from foro.experiments.method import list_methods
+    from foro.experiments.method import find_method, list_methods
 
-    methods = {method.name: method.summary for method in list_methods()}
+    if method is not None:
+        found = find_method(method)
+        values = found.resolve({})
+        helps = found.helps()
+        if as_json:
+            typer.echo(json.dumps({name: {"default": values[name], "help": helps[name]} for name in helps}))
+        else:
+            rows = [(name, str(values[name]), helps[name]) for name in helps]
+            _print_table(f"{method}: {found.summary}", ("setting", "default", "what it is"), rows)
+        return
+    methods = {each.name: each.summary for each in list_methods()}
     datasets = {entry.name: entry.summary for entry in list_datasets()}
     if as_json:
         typer.echo(json.dumps({"methods": methods, "datasets": datasets}, ensure_ascii=False))
         return
     for title, entries in (("methods", methods), ("data sets", datasets)):
-        shown = Table("name", "what it is", title=title, title_justify="left", expand=True)
-        for name, summary in entries.items():
-            shown.add_row(name, summary)
-        Console().print(shown)
+        _print_table(title, ("name", "what it is"), list(entries.items()))
+
+
+def _print_table(title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*heads, title=title, title_justify="left", expand=True)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
 
 
 def _results(groups: "list[Group]") -> "RenderableType":
@@ -277,5 +299,9 @@ def _results(groups: "list[Group]") -> "RenderableType":
     described = dict.fromkeys(group.first["data"]["description"] for group in groups)
     backbone = groups[0].first["backbone"]
     where = f"{backbone['name']} at {backbone['image_size']} px"
-    table.caption = "\n".join([*described, where, *([f"all with {shared}"] if shared else [])])
+    streams = dict.fromkeys(group.stream for group in groups)
+    skipped = sum({group.first["data"]["name"]: group.first["data"]["skipped_images"] for group in groups}.values())
+    told = [f"all with {shared}"] if shared else []
+    told += [f"{skipped} images that cannot be decoded left out"] if skipped else []
+    table.caption = "\n".join([*described, *streams, where, *told])
     return table

@@ -39,6 +39,7 @@ def cifar100(data_dir: DataDir = None) -> Dataset:
         Samples(test_images, [*test_labels]),
         split="official split",
         full=(500, 100),
+        full_classes=100,
     )
 
 

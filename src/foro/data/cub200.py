@@ -42,7 +42,9 @@ def cub200(data_dir: DataDir = None) -> Dataset:
         Samples([folder / "images" / files[i] for i in numbers], [names[kinds[i]] for i in numbers])
         for numbers in chosen.values()
     )
-    return Dataset("cub200", "CUB-200-2011", train, test, split="official split", full=(5994 / 200, 5794 / 200))
+    return Dataset(
+        "cub200", "CUB-200-2011", train, test, split="official split", full=(5994 / 200, 5794 / 200), full_classes=200
+    )
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -18,7 +18,8 @@ class Dataset:
     """Train and test samples of the same classes.
 
     ``split`` says where the division into train and test comes from. ``full`` is the mean number of train and of test
-    images a class in the complete data set, so that a part of it is always described as one; None: this is all.
+    images a class in the complete data set, and ``full_classes`` the number of its classes, so that a part of it is
+    always described as one; None: this is all.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Dataset:
     test: Samples
     split: str
     full: tuple[float, float] | None = None
+    full_classes: int | None = None
 
     def __post_init__(self) -> None:
         for part, samples in (("train", self.train), ("test", self.test)):
@@ -46,7 +48,18 @@ class Dataset:
         """One line: ``CIFAR-100: 100 classes, 50 of 500 train and 20 of 100 test images a class; official split``."""
         full_train, full_test = self._full
         train, test = _share(self.train, full_train), _share(self.test, full_test)
-        return f"{self.title}: {len(self.classes)} classes, {train} train and {test} test images a class; {self.split}"
+        classes = len(self.classes)
+        of = f" of {self.full_classes}" if classes != (self.full_classes or classes) else ""
+        return f"{self.title}: {classes}{of} classes, {train} train and {test} test images a class; {self.split}"
+
+    @property
+    def complete(self) -> bool:
+        """Whether this is all that its owners published."""
+        parts = zip((self.train, self.test), self._full, strict=True)
+        classes = len(self.classes)
+        return classes == (self.full_classes or classes) and all(
+            round(_mean(part)) >= round(full) for part, full in parts
+        )
 
     @property
     def fingerprint(self) -> str:

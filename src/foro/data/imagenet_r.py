@@ -28,4 +28,4 @@ def imagenet_r(data_dir: DataDir = None) -> Dataset:
     """
     train, test = split_by_name(read_class_folders(ARCHIVE.find(data_dir), ARCHIVE.sign), SEED)
     split = f"80/20 split of each class by hashed file names, seed {SEED}"
-    return Dataset("imagenet_r", "ImageNet-R", train, test, split, full=(120, 30))
+    return Dataset("imagenet_r", "ImageNet-R", train, test, split, full=(120, 30), full_classes=200)

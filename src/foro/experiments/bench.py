@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shlex
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +18,14 @@ from foro.data.dataset import Dataset
 from foro.data.readable import without_bad_images
 from foro.data.registry import list_datasets, load_dataset
 from foro.data.streams import Stream, class_incremental
+from foro.errors import FoRoWarning
 from foro.experiments.method import find_method
 from foro.experiments.spec import RunSpec, json_tasks, tasks_text
 
 SCHEMA = 1
+
+MOST_NAMED = 5
+"""Images that cannot be decoded beyond which they are only counted."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,12 @@ class Bench:
             if options.skip_bad:
                 train, bad_train = without_bad_images(dataset.train)
                 test, bad_test = without_bad_images(dataset.test)
-                self.skipped[name] = len(bad_train) + len(bad_test)
+                reasons = [each.reason for each in (*bad_train, *bad_test)]
+                self.skipped[name] = len(reasons)
+                if reasons:
+                    more = f" and {len(reasons) - MOST_NAMED} more" if len(reasons) > MOST_NAMED else ""
+                    named = "; ".join(reasons[:MOST_NAMED])
+                    warnings.warn(f"left out of {dataset.title}: {named}{more}", FoRoWarning, stacklevel=2)
                 dataset = replace(dataset, train=train, test=test)
             self._datasets[name] = dataset.subset(options.train_per_class, options.test_per_class)
         return self._datasets[name]
@@ -79,13 +89,15 @@ class Bench:
 
     def identity(self, spec: RunSpec) -> dict[str, Any]:
         """Everything that a result depends on, and nothing else: two runs are the same if this is."""
+        method = find_method(spec.method)
         return {
             "schema": SCHEMA,
+            **({"revision": method.revision} if method.revision else {}),
             "data": self.dataset(spec.dataset).fingerprint,
             "tasks": json_tasks(spec.tasks),
             "blur": spec.blur,
             "method": spec.method,
-            "settings": find_method(spec.method).resolve(spec.overrides),
+            "settings": method.resolve(spec.overrides),
             "seed": spec.seed,
             "backbone": self.input[0],
             "image_size": self.input[1],

@@ -111,8 +111,8 @@ class Shelf:
 
 def _bytes(folder: Path) -> int:
     total = 0
-    for path in folder.iterdir():
-        with suppress(OSError):  # another process may have thrown it away
+    with suppress(OSError):  # another process may have thrown it away
+        for path in folder.iterdir():
             total += path.stat().st_size
     return total
 

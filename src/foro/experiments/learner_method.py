@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +16,8 @@ from foro.experiments.cached_learner import CachedLearner
 from foro.experiments.features import FeatureCache
 from foro.experiments.method import LearnCost, Method, Settings
 from foro.knowledge.encoder import Label
+
+TURNED_DOWN = "the evolved prompt did not help on images that the search had not seen: the empty one is kept"
 
 
 class LearnerMethod(Method):
@@ -36,6 +39,10 @@ class LearnerMethod(Method):
         return LearnerConfig.from_preset(cls.preset, **{**overrides, **cls.fixed}).as_dict()
 
     @classmethod
+    def helps(cls) -> dict[str, str]:
+        return {each.name: each.metadata["help"] for each in fields(LearnerConfig) if each.name not in cls.fixed}
+
+    @classmethod
     def build(cls, backbone: Backbone, settings: Settings, seed: int, cache: FeatureCache | None = None) -> Method:
         return cls(CachedLearner(backbone, seed=seed, **settings), cache)
 
@@ -50,7 +57,8 @@ class LearnerMethod(Method):
             warnings.simplefilter("ignore", FoRoWarning)  # the note goes into the result instead
             report = self.learner.learn(images, labels)
         self.settle()
-        return LearnCost(report.forward_passes, note=report.note)
+        turned_down = report.generations > 0 and self.learner.prompt is None
+        return LearnCost(report.forward_passes, note=report.note or (TURNED_DOWN if turned_down else None))
 
     def settle(self) -> None:
         """Solves for the classifier at once: its time and memory are part of learning, not of the first prediction."""

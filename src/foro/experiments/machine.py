@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import foro
-from foro.system import peak_megabytes
+from foro.system import allowed_cores, peak_megabytes
 
-PACKAGES = ("numpy", "scipy", "onnxruntime", "cma", "pillow", "torch", "timm")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "onnxruntime", "cma", "pillow", "torch", "timm", "diffusers")
 
 
 def versions() -> dict[str, str]:
@@ -28,11 +28,12 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """The computer: system, processor, cores and memory."""
+    """The computer: system, processor, cores, those of them that may be used, and memory."""
     return {
         "system": platform.platform(),
         "processor": _processor(),
         "cores": os.cpu_count(),
+        "allowed_cores": allowed_cores(),
         "memory_megabytes": _memory_megabytes(),
     }
 

@@ -79,7 +79,7 @@ def to_entries(table: Table) -> list[dict[str, Any]]:
             "ours_deviation": cell.ours and cell.ours.deviation,
             "seeds": cell.ours and cell.ours.seeds,
             "difference": cell.difference,
-            "conditions": " | ".join(conditions(cell.sources)),
+            "conditions": " | ".join(conditions(cell.sources, cell.told)),
         }
         for section in table.sections
         for row in section.rows

@@ -44,12 +44,18 @@ class Method(ABC):
     row: ClassVar[str]  # which row of the paper's tables it stands beside
     summary: ClassVar[str]
     fixed: ClassVar[Settings] = {}  # settings that make the method what it is and cannot be overridden
+    revision: ClassVar[int] = 0  # raised with every change that alters its results, so that none of before is taken
     needs: ClassVar[tuple[str, ...]] = ()  # modules of the torch extra that it cannot run without
 
     @classmethod
     @abstractmethod
     def resolve(cls, overrides: Settings) -> dict[str, Any]:
         """Every setting by name, JSON-ready, with the overrides applied; an InputError for one it does not have."""
+
+    @classmethod
+    @abstractmethod
+    def helps(cls) -> dict[str, str]:
+        """What each setting that can be overridden is, by name."""
 
     @classmethod
     def check_installed(cls, settings: Settings) -> None:

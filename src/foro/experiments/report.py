@@ -12,8 +12,10 @@ from typing import Any
 import foro
 from foro.errors import InputError
 from foro.experiments.answering import from_records
+from foro.experiments.common import taken
 from foro.experiments.draw_curves import draw_course, draw_curves, draw_matrix
 from foro.experiments.html_table import html_table
+from foro.experiments.method import Settings
 from foro.experiments.paper import CITATION
 from foro.experiments.record import Record, read_records, write_text
 from foro.experiments.report_style import STYLE
@@ -60,7 +62,7 @@ def render_report(records: Sequence[Record]) -> str:
         (f"{len(records):,}", f"runs of {len({record.content['method'] for record in records})} methods"),
         (f"{len({record.content['data']['title'] for record in records})}", "data sets"),
         (f"{len({record.content['seed'] for record in records})}", "seeds"),
-        (f"{images:,}", "images learned, each once"),
+        (f"{images:,}", "images learned"),
         (f"{hours:.1f} h" if hours >= 0.1 else f"{60 * hours:.0f} min", "of computing"),
     ]
     body = f"""<header><h1>Forward-only continual learning: what was measured</h1>
@@ -83,11 +85,20 @@ def _bench(records: list[Record], names: Any) -> str:
     streams: dict[tuple[str, int, str], list[Group]] = {}
     for group in sorted(grouped(records), key=lambda group: str(group.first["method"])):
         # A run with a setting of its own is a point of a sweep: it has its place in a table, not among the methods.
-        if overridden(group.first).items() <= group.first["common"].items():
-            description = group.first["stream"]["description"].partition(", class order")[0]
+        if overridden(group.first).items() <= _common(group.first).items():
+            description = f"{group.first['data']['description']}; {group.stream}"
             streams.setdefault((group.first["data"]["title"], len(group.accuracy), description), []).append(group)
     parts += [_stream(*stream, streams[stream], names) for stream in sorted(streams)]
     return "".join([*parts, *_tables(records, names)])
+
+
+def _common(content: dict[str, Any]) -> Settings:
+    """The settings that a run shared with all others of its command."""
+    try:
+        return taken(content["method"], content["common"])
+    except InputError:  # a method that is not installed here
+        settings: Settings = content["common"]
+        return settings
 
 
 def _tables(records: list[Record], names: Any) -> list[str]:

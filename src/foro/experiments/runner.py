@@ -27,11 +27,11 @@ from foro.progress import Advance, progress_bar
 WORK = "unfinished"
 """Folder, among the results, of the runs that are not complete."""
 
-SAVE_SECONDS = 20.0
-"""Work that an interruption may lose: tasks that take less than this together are saved together.
+SAVE_RATIO = 5.0
+"""Tasks are saved together until they took this many times longer than saving them: a model is up to some 300 MB."""
 
-A model file with M = 8192 is some 300 MB, and writing it after every task of a second would be most of the run.
-"""
+SAVE_SECONDS = 0.4
+"""What saving is taken to cost at least: quick runs are not worth it."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Runner:
     folder: Path
     cache: FeatureCache | None = None
     common: Settings = field(default_factory=dict)  # overrides that all runs of the command share, for the report
-    save_seconds: float = SAVE_SECONDS
+    save_ratio: float = SAVE_RATIO
     alone: bool = False  # whether this process does no other run, so that its memory is this one's
 
     def finished(self, spec: RunSpec, timed: bool = False) -> Record | None:
@@ -90,15 +90,17 @@ class Runner:
         method, content = self._start(spec, stream, work, cache, timed)
         done = len(content["tasks"])
         advance(done)
-        saved = time.perf_counter()
+        saved, least = time.perf_counter(), self.save_ratio * SAVE_SECONDS
         title = f"{spec.method}, {stream.dataset.title}, {len(stream)} tasks, seed {spec.seed}"
         with progress_bar(title, len(stream), "tasks") as step:
             step(done)
             for task in stream.tasks[done:]:
                 self._task(stream, task, method, content, cache)
-                if time.perf_counter() - saved > self.save_seconds and task.number < len(stream):
+                start = time.perf_counter()
+                if start - saved > least and task.number < len(stream):
                     self._save(method, content, work)
                     saved = time.perf_counter()
+                    least = self.save_ratio * max(SAVE_SECONDS, saved - start)
                 step(1)
                 advance(1)
         content["finished"] = _now()
@@ -174,7 +176,7 @@ class Runner:
                 "classes": len(dataset.classes),
                 "train_images": len(dataset.train),
                 "test_images": len(dataset.test),
-                "complete": _complete(stream),
+                "complete": dataset.complete,
                 "train_per_class": bench.data.train_per_class,
                 "test_per_class": bench.data.test_per_class,
                 "skipped_images": bench.skipped.get(spec.dataset, 0),
@@ -200,17 +202,6 @@ def _private(work: Path) -> FeatureCache:
     """An empty cache for a timed run: each image is learned once, so only repeated tests can find anything in it."""
     shutil.rmtree(work / "features", ignore_errors=True)
     return FeatureCache(work / "features")
-
-
-def _complete(stream: Stream) -> bool:
-    """Whether this is all of the data set that its owners published."""
-    dataset = stream.dataset
-    if dataset.full is None:
-        return True
-    return all(
-        round(len(part) / len(part.positions)) >= round(full)
-        for part, full in zip((dataset.train, dataset.test), dataset.full, strict=True)
-    )
 
 
 def _now() -> str:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
+from foro.config import check_seed
 from foro.errors import InputError
 from foro.experiments import options
 from foro.experiments.answering import answered, write_table
 from foro.experiments.bench import Bench, DataOptions
-from foro.experiments.common import FAST, check_common, taken
+from foro.experiments.common import FAST, check_common, free
 from foro.experiments.features import FeatureCache
 from foro.experiments.grid import Together, run_all
 from foro.experiments.method import find_method
@@ -56,13 +57,11 @@ def run_product(
         _some(options.words(datasets), "data set"),
         _some(options.task_lists(tasks), "number of tasks"),
         _some(options.words(methods), "method"),
-        _some(options.integers(seeds, "seeds"), "seed"),
+        _seeds(seeds),
     )
-    for name in lists[2]:
-        find_method(name).resolve(taken(name, runner.common))  # a mistake is found before any data are read
-    check_common(lists[2], runner.common)
+    check_common(lists[2], runner.common)  # a mistake is found before any data are read
     specs = [
-        RunSpec(dataset, length, method, seed, taken(method, runner.common), blur)
+        RunSpec(dataset, length, method, seed, free(method, runner.common), blur)
         for dataset, length, method, seed in product(*lists)
     ]
     return grouped(run_all(runner, specs, together=together))
@@ -92,8 +91,13 @@ def make_study(
         chosen,
         options.numbers(values, "values") if values else None,
     )
-    table = answered(study, choice, runner, _some(options.integers(seeds, "seeds"), "seed"), run)
+    study.check(choice)
+    table = answered(study, choice, runner, _seeds(seeds), run)
     return table, write_table(table, kind, runner.folder / "tables", file_name)
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    return tuple(check_seed(seed) for seed in _some(options.integers(text, "seeds"), "seed"))
 
 
 def _some(values: tuple[options.T, ...], what: str) -> tuple[options.T, ...]:

@@ -7,7 +7,7 @@ to learn what it asks for, and again when that has been run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -48,9 +48,9 @@ class Choice:
     methods: tuple[str, ...] | None = None
     values: tuple[float, ...] | None = None
 
-    def methods_of(self, row: str) -> list[str | None]:
-        """Registered methods that stand beside a row of the paper; one None where there is none."""
-        names = [method.name for method in list_methods() if method.row == row]
+    def methods_of(self, row: str, fits: Callable[[Settings], bool] = lambda _settings: True) -> list[str | None]:
+        """Registered methods that stand beside a row of the paper, if their settings fit; one None if there is none."""
+        names = [method.name for method in list_methods() if method.row == row and fits(method.resolve({}))]
         chosen: list[str | None] = [name for name in names if self.methods is None or name in self.methods]
         return chosen or [None]
 
@@ -60,13 +60,32 @@ Builder = Callable[[Choice, Answers], Table]
 
 @dataclass(frozen=True)
 class Study:
-    """A table or figure of the paper; ``timed`` ones need runs whose seconds mean something."""
+    """A table or figure of the paper.
+
+    ``timed`` ones need runs whose seconds mean something, ``many`` says which of a choice's lists may have more than
+    one entry, and one that ``varies`` a setting takes its values.
+    """
 
     name: str
     kind: Kind
     build: Builder
     timed: bool
+    many: tuple[str, ...]
+    varies: bool
     summary: str
+
+    def check(self, choice: Choice) -> None:
+        """An InputError for anything in a choice that the study would pass over."""
+        if choice.values and not self.varies:
+            raise InputError(f"the {self.kind} {self.name} varies no setting, so it takes no values")
+        for name, title in (("datasets", "data set"), ("tasks", "number of tasks")):
+            if name not in self.many and len(getattr(choice, name) or ()) > 1:
+                raise InputError(f"the {self.kind} {self.name} is of one {title}: make one for each")
+        asked = {ask.method for ask in self.asks(choice)}
+        for method in choice.methods or ():
+            if method not in asked:
+                some = sorted({ask.method for ask in self.asks(replace(choice, methods=None))})
+                raise InputError(f"{method} has no row in the {self.kind} {self.name}; these have: {', '.join(some)}")
 
     def asks(self, choice: Choice) -> list[Ask]:
         """Everything it asks for."""
@@ -83,12 +102,14 @@ class Study:
 _STUDIES: dict[str, Study] = {}
 
 
-def study(name: str, kind: Kind, timed: bool = False) -> Callable[[Builder], Builder]:
+def study(
+    name: str, kind: Kind, *, timed: bool = False, many: tuple[str, ...] = (), varies: bool = False
+) -> Callable[[Builder], Builder]:
     """Registers a function as a table or figure."""
 
     def decorate(build: Builder) -> Builder:
         summary = (build.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
-        _STUDIES[name] = Study(name, kind, build, timed, summary)
+        _STUDIES[name] = Study(name, kind, build, timed, many, varies, summary)
         return build
 
     return decorate
@@ -109,18 +130,28 @@ def list_studies() -> list[Study]:
     return [_STUDIES[name] for name in order]
 
 
+def whole(value: float, what: str) -> int:
+    """A whole number, given as a number of any kind."""
+    if value != int(value):
+        raise InputError(f"{what} must be a whole number, not {value:g}")
+    return int(value)
+
+
 def percent(records: Iterable[Record], metric: str) -> Value | None:
     """A metric in percent."""
     return Value.of([100 * record.results[metric] for record in records])
 
 
 def accuracy_and_forgetting(
-    records: Sequence[Record], paper: tuple[Value | None, Value | None], comparable: bool = True
+    records: Sequence[Record],
+    paper: tuple[Value | None, Value | None],
+    comparable: bool = True,
+    told: str | None = None,
 ) -> tuple[Cell, Cell]:
     """The two quantities that most of the paper's tables have."""
     names = ("average_accuracy", "average_forgetting")
     first, second = (
-        Cell(given, percent(records, name), tuple(records), comparable)
+        Cell(given, percent(records, name), tuple(records), comparable, told)
         for given, name in zip(paper, names, strict=True)
     )
     return first, second

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,12 @@ class Group:
         """T, or the classes of each task."""
         tasks = self.first["stream"]["tasks"]
         return tasks_text(tasks if isinstance(tasks, int) else tuple(tasks))
+
+    @property
+    def stream(self) -> str:
+        """How the classes were cut into tasks, and what came in others."""
+        stream = self.first["stream"]["description"].removeprefix(f"{self.first['data']['description']}; ")
+        return re.sub(r", class order from seed \d+", "", stream)
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
@@ -101,6 +108,8 @@ def to_json(group: Group) -> dict[str, Any]:
         "dataset": first["data"]["name"],
         "data": first["data"]["description"],
         "tasks": first["stream"]["tasks"],
+        "stream": group.stream,
+        "skipped_images": first["data"]["skipped_images"],
         "method": first["method"],
         "overrides": dict(overridden(first)),
         "backbone": first["backbone"]["name"],

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from foro.experiments import paper
+from foro.experiments.method import Settings
 from foro.experiments.spec import tasks_text
-from foro.experiments.study import Answers, Ask, Choice, accuracy_and_forgetting
+from foro.experiments.study import Answers, Ask, Choice, accuracy_and_forgetting, whole
 from foro.experiments.table import Column, Row, Section, Table
 from foro.experiments.value import Value
 
@@ -28,22 +29,22 @@ class Sweep:
     note: str
     rows: tuple[str, ...] = ("FoRo",)
     log_axis: bool = False
+    matters: Callable[[Settings], bool] = lambda _settings: True  # whether the setting changes anything beside these
 
     def build(self, choice: Choice, answers: Answers) -> Table:
         """The table of what was run."""
         dataset, tasks = (choice.datasets or (self.dataset,))[0], (choice.tasks or (self.tasks,))[0]
-        whole = isinstance(self.values[0], int)
         rows = []
         for value in choice.values or self.values:
-            exact = int(value) if whole else value
+            exact = whole(value, self.symbol) if isinstance(self.values[0], int) else value
             for row in self.rows:
-                for method in choice.methods_of(row):
+                for method in choice.methods_of(row, self.matters):
                     if method is None and row != "FoRo":
                         continue  # the paper varies FoRo only: there is nothing to show in such a row
                     records = answers(Ask(dataset, tasks, method, {self.setting: exact})) if method else ()
                     known = self.known.get(exact) if row == "FoRo" else None
                     same = (dataset, tasks) == (self.dataset, self.tasks)
-                    cells = accuracy_and_forgetting(records, known or (None, None), same)
+                    cells = accuracy_and_forgetting(records, known or (None, None), same, self.setting)
                     rows.append(Row(f"{exact:,}", method, cells, float(value)))
         section = Section("", (Column("A"), Column("F", less_is_better=True)), tuple(rows))
         where = f"Ours: {paper.TITLES.get(dataset, dataset)}, T = {tasks_text(tasks)}"

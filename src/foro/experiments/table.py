@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from foro.errors import InputError
 from foro.experiments.method import find_method
 from foro.experiments.record import Record
-from foro.experiments.summary import settings_text
+from foro.experiments.summary import overridden, settings_text
 from foro.experiments.value import Value
 
 
@@ -29,12 +29,14 @@ class Cell:
     """The paper's value and ours, either of which may be missing; ``sources`` are the runs that ours is made of.
 
     Values of different streams are not ``comparable``: they stand beside each other, but their difference says nothing.
+    ``told`` is the setting that the row is about; every other one that was changed is told in a footnote.
     """
 
     paper: Value | None
     ours: Value | None
     sources: tuple[Record, ...] = ()
     comparable: bool = True
+    told: str | None = None
 
     @property
     def difference(self) -> float | None:
@@ -123,7 +125,7 @@ class Footnotes:
     def mark(self, cell: Cell) -> str:
         """The letters of a cell's conditions, such as ``a`` or ``a,b``."""
         marks = []
-        for text in conditions(cell.sources):
+        for text in conditions(cell.sources, cell.told):
             if text not in self.letters:
                 self.letters[text] = _letter(len(self.letters))
             marks.append(self.letters[text])
@@ -141,8 +143,8 @@ class Footnotes:
         return [("", f"All of ours: {'; '.join(shared)}"), *lines] if shared else lines
 
 
-def conditions(records: Sequence[Record]) -> list[str]:
-    """What the runs were run on, one sentence for each backbone, data set and set of overridden settings."""
+def conditions(records: Sequence[Record], told: str | None = None) -> list[str]:
+    """What the runs were run on and with, one sentence for each kind; ``told`` is a setting that needs no mention."""
     from foro.experiments.paper import BACKBONES
 
     seeds: dict[str, list[int]] = {}
@@ -152,11 +154,14 @@ def conditions(records: Sequence[Record]) -> list[str]:
         if backbone["name"] not in BACKBONES or backbone["image_size"] != 224:
             text += " instead of the paper's ViT-B/16 at 224 px"
         text += f"; {'' if data['complete'] else 'a subset: '}{data['description']}"
-        blur = record.content["stream"]["blur"]
-        text += f"; {100 * blur:g} % of each class in other tasks" if blur else ""
+        text += _cut(record)
         text += f"; {data['skipped_images']} images that cannot be decoded left out" if data["skipped_images"] else ""
         if preset := short_preset(record):
             text += f"; {preset} preset: {_changes(record)}"
+        settings = {name: value for name, value in overridden(record.content).items() if name not in ("preset", told)}
+        text += f"; {settings_text(settings)}" if settings else ""
+        notes = {task["learn"]["note"] for task in record.content["tasks"]} - {None}
+        text += f"; {notes.pop()}" if len(notes) == 1 else ""
         seeds.setdefault(text, []).append(record.content["seed"])
     return [f"{text}; {_seeds_text(sorted(set(each)))}" for text, each in seeds.items()]
 
@@ -167,14 +172,27 @@ def short_preset(record: Record) -> str | None:
     return None if preset == "published" else preset
 
 
+def _cut(record: Record) -> str:
+    """What is special about the stream: tasks of different sizes, or with images of each other's classes."""
+    stream = record.content["stream"]
+    sizes = {len(task["labels"]) for task in record.content["tasks"]}
+    text = f"; tasks of {max(sizes)} to {min(sizes)} classes" if len(sizes) > 1 else ""
+    return text + (f"; {100 * stream['blur']:g} % of each class in other tasks" if stream["blur"] else "")
+
+
 def _changes(record: Record) -> str:
-    """What the preset changed."""
-    settings = record.content["settings"]
+    """What the preset changed, and nothing changed again."""
     try:
-        usual = find_method(record.content["method"]).resolve({})
+        method = find_method(record.content["method"])
     except InputError:  # a method that is not installed here
         return "see the result"
-    return settings_text({name: value for name, value in settings.items() if name != "preset" and usual[name] != value})
+    usual, preset, used = (
+        method.resolve({}),
+        method.resolve({"preset": short_preset(record)}),
+        record.content["settings"],
+    )
+    changed = {name: value for name, value in preset.items() if value != usual[name] and value == used[name]}
+    return settings_text({name: value for name, value in changed.items() if name != "preset"})
 
 
 def _seeds_text(seeds: list[int]) -> str:

@@ -83,15 +83,20 @@ class KnowledgeEncoder:
     ) -> None:
         self.features = features
         self.projection = projection
-        self.regularisation = check_regularisation(regularisation)
         self.seed = seed
         self._labels: list[Label] = []
         self._statistics = statistics
-        self._solver = Solver(statistics, None if regularisation == "auto" else float(regularisation), seed)
-        self._solution: tuple[Float64, float] | None = None
+        self.regularise(regularisation)
         self._reservoir = Reservoir(features)
-        self._confidence: Confidence | None = None
         self._forgotten: dict[Label, Forgotten] = {}
+
+    def regularise(self, regularisation: Regularisation) -> None:
+        """Solves with another γ from now on; the statistics do not contain it."""
+        self.regularisation = check_regularisation(regularisation)
+        gamma = None if self.regularisation == "auto" else float(self.regularisation)
+        self._solver = Solver(self._statistics, gamma, self.seed)
+        self._solution: tuple[Float64, float] | None = None
+        self._confidence: Confidence | None = None
 
     @property
     def labels(self) -> list[Label]:

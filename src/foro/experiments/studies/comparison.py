@@ -8,7 +8,7 @@ from foro.experiments.study import Answers, Ask, Choice, accuracy_and_forgetting
 from foro.experiments.table import Cell, Column, Row, Section, Table
 
 
-@study("comparison", "table")
+@study("comparison", "table", many=("datasets", "tasks"))
 def comparison(choice: Choice, answers: Answers) -> Table:
     """Accuracy and forgetting of every method, on three data sets in 5 and 25 tasks."""
     datasets, lengths = choice.datasets or tuple(paper.TITLES), choice.tasks or (5, 25)

@@ -8,7 +8,7 @@ from foro.experiments.sweep import Sweep
 from foro.experiments.table import Table
 
 
-@study("lambda", "table")
+@study("lambda", "table", varies=True)
 def discrepancy_weight(choice: Choice, answers: Answers) -> Table:
     """The weight λ of the activation discrepancy."""
     return Sweep(
@@ -21,5 +21,6 @@ def discrepancy_weight(choice: Choice, answers: Answers) -> Table:
         dataset="imagenet_r",
         tasks=5,
         known=paper.LAMBDA,
+        matters=lambda settings: settings["fitness"] != "entropy",
         note="λ weighs the discrepancy against the entropy summed over samples, as in the paper's fitness",
     ).build(choice, answers)

@@ -8,7 +8,7 @@ from foro.experiments.sweep import Sweep
 from foro.experiments.table import Table
 
 
-@study("population", "figure")
+@study("population", "figure", varies=True)
 def population(choice: Choice, answers: Answers) -> Table:
     """The number K of candidates in a generation."""
     return Sweep(

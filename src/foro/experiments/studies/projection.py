@@ -8,7 +8,7 @@ from foro.experiments.sweep import Sweep
 from foro.experiments.table import Table
 
 
-@study("projection", "table")
+@study("projection", "table", varies=True)
 def projection(choice: Choice, answers: Answers) -> Table:
     """The width M of the random projection, with γ = 0.1 as in the paper and γ by cross-validation."""
     return Sweep(

@@ -8,7 +8,7 @@ from foro.experiments.sweep import Sweep
 from foro.experiments.table import Table
 
 
-@study("prompts", "figure")
+@study("prompts", "figure", varies=True)
 def prompts(choice: Choice, answers: Answers) -> Table:
     """The number P of prompt tokens."""
     return Sweep(

@@ -10,7 +10,7 @@ from foro.experiments.table import Cell, Column, Row, Section, Table
 ROWS = ("LayUP", "ADAM", "KEM", "FoRo")
 
 
-@study("tasks", "figure")
+@study("tasks", "figure", many=("tasks",))
 def tasks(choice: Choice, answers: Answers) -> Table:
     """The number T of tasks that the same classes are cut into."""
     dataset = (choice.datasets or ("cifar100",))[0]
