@@ -49,9 +49,10 @@ def test_every_published_data_set_is_downloaded_once(
 
 @pytest.mark.parametrize("entry", PUBLISHED, ids=lambda entry: entry.name)
 def test_a_folder_without_the_data_set_is_said(entry: DatasetEntry, tmp_path: Path) -> None:
-    for data_dir in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(DataError, match="neither is nor contains a folder"):
-            entry.load(data_dir)
+    with pytest.raises(DataError, match="neither is nor contains a folder"):
+        entry.load(tmp_path)
+    with pytest.raises(DataError, match="there is no folder .*missing"):
+        entry.load(tmp_path / "missing")
 
 
 def test_an_archive_that_cannot_be_unpacked_leaves_no_data_set(site: Site, cache: Path) -> None:

@@ -28,6 +28,8 @@ class Archive:
         cache, and is downloaded if it is not there yet.
         """
         if data_dir is not None:
+            if not Path(data_dir).is_dir():
+                raise DataError(f"there is no folder {data_dir}")
             for folder in (Path(data_dir), Path(data_dir) / self.folder):
                 if self._is_at(folder):
                     return folder
