@@ -51,7 +51,7 @@ def test_every_published_data_set_is_downloaded_once(
 def test_a_folder_without_the_data_set_is_said(entry: DatasetEntry, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="neither is nor contains a folder"):
         entry.load(tmp_path)
-    with pytest.raises(DataError, match="there is no folder .*missing"):
+    with pytest.raises(DataError, match=r"there is no folder .*missing"):
         entry.load(tmp_path / "missing")
 
 

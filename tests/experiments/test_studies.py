@@ -252,7 +252,9 @@ def test_runs_what_is_missing_or_takes_what_is_there(bench: Bench, tmp_path: Pat
     assert len(table.sources) == 2
     assert row(table, "T = 5, KEM", "kem").cells[0].ours is not None
     # A setting that defines a method is not overridden by what is common to all.
-    ablation = answered(find_study("ablation", "table"), Choice(("digits",), (2,), ("discrepancy", "kem")), runner, (0,))
+    ablation = answered(
+        find_study("ablation", "table"), Choice(("digits",), (2,), ("discrepancy", "kem")), runner, (0,)
+    )
     assert ablation.sources[0].content["settings"]["projection_dim"] is None
 
 
