@@ -65,9 +65,8 @@ SECTIONS = (
         "Every method of the paper's comparison, nano",
         f"table comparison --dataset cifar100 --tasks 5 --fast --methods {EVERY} {SIZES}",
         "The gradient methods were given the short training of `--fast`, which suits two cores without a GPU: their "
-        "figures say what they reach on such a machine, not what they can reach. So short a training hardly moves the "
-        "features, so LwF has little to hold on to that FT loses; and the generator of DSG, trained on ten images a "
-        "class, makes images that teach the classifier more harm than good.",
+        "figures say what they reach on such a machine, not what they can reach. The generator of DSG, trained on "
+        "ten images a class, makes images that do more harm than good.",
     ),
     Section(
         "all-methods-vit",

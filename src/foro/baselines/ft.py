@@ -53,7 +53,7 @@ class Ft(Baseline):
     """Fine-tuning of all parameters, task after task."""
 
     settings_type: ClassVar[type[BaselineSettings]] = FtSettings
-    fast: ClassVar[Settings] = {"epochs": 4, "batch_size": 32, "learning_rate": 5e-3, "crop_area": 0.5}
+    fast: ClassVar[Settings] = {"epochs": 4, "batch_size": 32, "learning_rate": 0.05, "crop_area": 0.5}
 
     def __init__(self, backbone: Backbone, settings: Any, seed: int, cache: FeatureCache | None = None) -> None:
         super().__init__(backbone, settings, seed, cache)
