@@ -87,6 +87,6 @@ def test_imagenet_r_says_how_it_is_split(tmp_path: Path) -> None:
     data = imagenet_r(folder)
     assert data.classes == ["n01443537", "n01484850", "n01494475"]
     assert data.description == (
-        "ImageNet-R: 3 classes, 3 of 120 train and 1 of 30 test images a class; "
+        "ImageNet-R: 3 of 200 classes, 3 of 120 train and 1 of 30 test images a class; "
         "80/20 split of each class by hashed file names, seed 0"
     )

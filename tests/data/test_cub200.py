@@ -15,7 +15,7 @@ def test_the_official_split_and_names(tmp_path: Path) -> None:
     assert data.train.labels == [label for label in data.classes for _ in range(3)]
     assert [Path(str(image)).name for image in data.test.images] == ["Albatross_2.jpg", "Auklet_2.jpg", "Wren_2.jpg"]
     assert data.description == (
-        "CUB-200-2011: 3 classes, 3 of about 30 train and 1 of about 29 test images a class; official split"
+        "CUB-200-2011: 3 of 200 classes, 3 of about 30 train and 1 of about 29 test images a class; official split"
     )
 
 
