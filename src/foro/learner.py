@@ -21,7 +21,7 @@ from foro.data.images import Images, check_images
 from foro.engine import Engine, RemoteExtractor, find_engine
 from foro.errors import FoRoWarning, InputError, ModelFileError
 from foro.extraction import Extractor
-from foro.inference.snapshot import Snapshot
+from foro.inference.snapshot import Snapshot, best_labels
 from foro.interrupts import uninterrupted
 from foro.knowledge import KnowledgeEncoder, Label
 from foro.knowledge.calibration import probabilities
@@ -32,7 +32,7 @@ from foro.lesson import HeldOut, Keep, LearnReport, Lesson, accuracy, choose_hel
 from foro.model_backbone import describe_backbone, find_backbone, taught_backbone
 from foro.progress import progress_bar
 from foro.prompts.adaptation import Adaptation, Adapter
-from foro.store import write_model
+from foro.store import INFERENCE_ONLY, write_model
 from foro.store.ledger import Event, Ledger
 from foro.store.recovery import recover
 from foro.store.tensors import Arrays
@@ -282,11 +282,7 @@ class Learner:
         if k < 1:
             raise InputError(f"the best {k} labels cannot be told: k must be at least 1")
         labels = self.labels
-        scores = self.scores(images)
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-        return [
-            [(labels[number], float(row[number])) for number in order] for row, order in zip(scores, best, strict=True)
-        ]
+        return [best_labels(labels, row, k) for row in self.scores(images)]
 
     def snapshot(self) -> Snapshot:
         """The learner as it is now, for predicting: read-only, safe to use by other threads while this one learns."""
@@ -353,7 +349,7 @@ class Learner:
         backbone: str | Path | Backbone | None = None,
     ) -> Learner:
         """The learner whose ``state`` this is; takes over the arrays. Errors name the path."""
-        if metadata.get("inference_only"):
+        if metadata.get(INFERENCE_ONLY):
             raise ModelFileError(f"{path} is for predicting only: to learn, use the model that it was exported from")
         try:
             taught = {key: metadata["backbone"][key] for key in ("name", "source", "fingerprint", "image_size")}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -17,6 +16,7 @@ from foro.experiments.runner import WORK, Runner
 from foro.experiments.spec import RunSpec
 from foro.experiments.summary import grouped, titles
 from tests.backbones.reference import save_checkpoint, tiny_checkpoint
+from tests.experiments.results import without_times
 
 pytestmark = pytest.mark.torch
 
@@ -28,7 +28,6 @@ SMALL_GENERATOR = {
     "generator_layers": 1,
     "sampling_steps": 1,
 }
-TIMES = {"seconds", "peak_megabytes", "started", "finished"}
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +38,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORO_CACHE", str(tmp_path / "cache"))
-
-
-def without_times(value: Any) -> Any:
-    """A result without what no two runs have in common."""
-    if isinstance(value, dict):
-        return {name: without_times(each) for name, each in value.items() if name not in TIMES}
-    return [without_times(each) for each in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("method", ["ft", "lwf", "l2p", "dsg"])

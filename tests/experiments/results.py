@@ -9,6 +9,15 @@ from foro.experiments.method import find_method
 from foro.experiments.record import FORMAT, Record, results_of, write_json
 from foro.experiments.study import Ask
 
+TIMES = {"seconds", "peak_megabytes", "started", "finished"}
+
+
+def without_times(value: Any) -> Any:
+    """A result without what no two runs have in common."""
+    if isinstance(value, dict):
+        return {name: without_times(each) for name, each in value.items() if name not in TIMES}
+    return [without_times(each) for each in value] if isinstance(value, list) else value
+
 
 def made_up(
     ask: Ask, seed: int, accuracy: float = 0.8, folder: Path = Path("made-up"), cached: int = 0, **changes: Any

@@ -23,16 +23,9 @@ from foro.experiments.runner import WORK, Runner
 from foro.experiments.spec import RunSpec
 from tests.conftest import textures
 from tests.experiments.conftest import SMALL
+from tests.experiments.results import without_times
 
 KEM = RunSpec("digits", 5, "kem", 0, SMALL)
-TIMES = {"seconds", "peak_megabytes", "started", "finished"}
-
-
-def without_times(value: Any) -> Any:
-    """A result without what no two runs have in common."""
-    if isinstance(value, dict):
-        return {name: without_times(each) for name, each in value.items() if name not in TIMES}
-    return [without_times(each) for each in value] if isinstance(value, list) else value
 
 
 def test_a_result_has_everything_needed_to_repeat_it(bench: Bench, tmp_path: Path) -> None:

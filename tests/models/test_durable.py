@@ -20,7 +20,7 @@ from foro.errors import FoRoWarning, InputError, ModelFileError
 from foro.knowledge import KnowledgeEncoder, packed
 from foro.models.durable import DurableLearner
 from foro.store import read_model, write_model
-from foro.store.recovery import journal_path
+from foro.store.journal import journal_path
 from tests.backbones.reference import tiny_checkpoint
 from tests.conftest import textures
 

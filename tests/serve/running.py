@@ -53,6 +53,19 @@ def running(
         thread.join()
 
 
+def held_up(service: Service) -> threading.Event:
+    """Has the service make a change that takes until the event is set; it has begun when this returns."""
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(_durable: DurableLearner) -> None:
+        begun.set()
+        may_end.wait()
+
+    service.teacher.submit(slow)
+    begun.wait()
+    return may_end
+
+
 def png(image: NDArray[np.uint8] | Image.Image) -> bytes:
     """An image as the bytes of a PNG file."""
     file = io.BytesIO()

@@ -13,10 +13,9 @@ import pytest
 
 from foro.backbones import Backbone
 from foro.learner import Learner
-from foro.models.durable import DurableLearner
 from foro.serve.problems import Problem
 from tests.conftest import textures
-from tests.serve.running import CLASSES, check_problem, form, learn, predict, running, stripes, teach_all
+from tests.serve.running import CLASSES, check_problem, form, held_up, learn, predict, running, stripes, teach_all
 
 
 def counts(client: httpx.Client) -> dict[str, int]:
@@ -119,14 +118,7 @@ def test_many_at_once_are_all_learned(fresh: httpx.Client) -> None:
 def test_learning_never_blocks_predictions(tmp_path: Path, tiny_backbone: Backbone) -> None:
     with running(tmp_path, tiny_backbone) as (client, service):
         teach_all(client)
-        begun, may_end = threading.Event(), threading.Event()
-
-        def slow(_durable: DurableLearner) -> None:
-            begun.set()
-            may_end.wait()
-
-        service.teacher.submit(slow)
-        begun.wait()
+        may_end = held_up(service)
         with ThreadPoolExecutor(1) as pool:
             lesson = pool.submit(learn, client, "new", stripes(0, 1))
             for _ in range(20):

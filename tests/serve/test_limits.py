@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foro.backbones import Backbone
-from foro.models.durable import DurableLearner
 from foro.serve import bodies
 from foro.serve.admission import Admission
 from foro.serve.problems import Problem
 from foro.serve.rate import MOST_CLIENTS, RateLimit
-from tests.serve.running import check_problem, learn, png, predict, running, stripes
+from tests.serve.running import check_problem, held_up, learn, png, predict, running, stripes
 
 
 def test_what_is_too_much_is_refused(tmp_path: Path, tiny_backbone: Backbone) -> None:
@@ -64,14 +63,7 @@ def test_too_many_requests_are_turned_away_for_a_while(tmp_path: Path, tiny_back
 def test_images_that_cannot_wait_are_turned_away(tmp_path: Path, tiny_backbone: Backbone) -> None:
     with running(tmp_path, tiny_backbone, most_waiting=4) as (client, service):
         learn(client, "flat", stripes(0, 2))
-        begun, may_end = threading.Event(), threading.Event()
-
-        def slow(_durable: DurableLearner) -> None:
-            begun.set()
-            may_end.wait()
-
-        service.teacher.submit(slow)
-        begun.wait()
+        may_end = held_up(service)
         with ThreadPoolExecutor(1) as pool:
             lesson = pool.submit(learn, client, "flat", stripes(0, 3))
             while service.teacher.depth < 1:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from foro.errors import InputError
-from foro.knowledge.label import Label
+from foro.knowledge.label import Label, find_label
 
 
 def find_labels(written: Sequence[str], known: Sequence[Label], unknown: str) -> list[Label]:
-    """The known labels that are meant: the text itself or, where there is no such label, the number that it says.
+    """The known labels that are meant, each once.
 
     ``unknown`` goes between a label that is not known and the list of those that are.
     """
@@ -18,11 +18,8 @@ def find_labels(written: Sequence[str], known: Sequence[Label], unknown: str) ->
 
 
 def _find(text: str, known: Sequence[Label], unknown: str) -> Label:
-    if text in known:
-        return text
-    for label in known:
-        if str(label) == text:
-            return label
+    if (label := find_label(text, known)) is not None:
+        return label
     names = [str(label) for label in known]
     listed = get_close_matches(text, names, n=3) or names[:8]
     more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""

@@ -10,7 +10,7 @@ import typer
 
 from foro.cli.changing import counted, end, named, opened, tell
 from foro.cli.engine_options import Address, EngineName, GpusPerWorker, Workers
-from foro.cli.options import Json, Strict, Wait
+from foro.cli.options import Json, NewBackbone, NewModel, Strict, Wait
 
 if TYPE_CHECKING:
     from foro.learner import Learner
@@ -36,9 +36,7 @@ def _settings(shown: bool) -> None:
 
 
 def learn(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="The model file; made if there is none.", show_default=False)
-    ],
+    model: NewModel,
     data: Annotated[
         str,
         typer.Argument(
@@ -48,14 +46,7 @@ def learn(
             show_default=False,
         ),
     ],
-    backbone: Annotated[
-        str | None,
-        typer.Option(
-            help="Of a new model: nano, a full timm name or a folder with a checkpoint. Of one that is there: where "
-            "its backbone is, if not where it was.",
-            show_default="nano",
-        ),
-    ] = None,
+    backbone: NewBackbone = None,
     preset: Annotated[
         Literal["default", "paper"] | None, typer.Option(help="Settings of a new model.", show_default="default")
     ] = None,

@@ -15,6 +15,9 @@ EXIT_CODES = (
 )
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.", show_default=False)]
+NewModel = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="The model file; made if there is none.", show_default=False)
+]
 Data = Annotated[
     str,
     typer.Argument(
@@ -23,6 +26,15 @@ Data = Annotated[
 ]
 BackbonePlace = Annotated[
     str | None, typer.Option("--backbone", help="Where the model's backbone is, if not where it was.")
+]
+NewBackbone = Annotated[
+    str | None,
+    typer.Option(
+        "--backbone",
+        help="Of a new model: nano, a full timm name or a folder with a checkpoint. Of one that is there: where its "
+        "backbone is, if not where it was.",
+        show_default="nano",
+    ),
 ]
 Strict = Annotated[
     bool, typer.Option("--strict", help="Stop at the first image that cannot be read, instead of skipping it.")

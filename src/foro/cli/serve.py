@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from foro.cli.options import NewBackbone, NewModel
 from foro.errors import FoRoError, InputError
 from foro.serve.config import HELP, ServeConfig
 
@@ -18,9 +19,7 @@ DEFAULT = ServeConfig()
 
 
 def serve(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="The model file; made if there is none.", show_default=False)
-    ],
+    model: NewModel,
     host: Annotated[str, typer.Option(help=HELP["host"])] = DEFAULT.host,
     port: Annotated[int, typer.Option(help=HELP["port"])] = DEFAULT.port,
     read_token: Annotated[
@@ -35,14 +34,7 @@ def serve(
     teach_token_file: Annotated[
         Path | None, typer.Option(envvar="FORO_TEACH_TOKEN_FILE", help="File with the teach token.")
     ] = None,
-    backbone: Annotated[
-        str | None,
-        typer.Option(
-            help="Of a new model: nano, a full timm name or a folder with a checkpoint. Of one that is there: where "
-            "its backbone is, if not where it was.",
-            show_default="nano",
-        ),
-    ] = None,
+    backbone: NewBackbone = None,
     rate: Annotated[float, typer.Option(help=HELP["rate"])] = DEFAULT.rate,
     most_images: Annotated[int, typer.Option(help=HELP["most_images"])] = DEFAULT.most_images,
     most_megabytes: Annotated[float, typer.Option(help=HELP["most_megabytes"])] = DEFAULT.most_megabytes,

@@ -40,10 +40,13 @@ def find_bad_images(images: Images) -> list[BadImage]:
 def without_bad_images(samples: Samples) -> tuple[Samples, list[BadImage]]:
     """The samples that can be decoded, with their labels, and what was left out."""
     bad = find_bad_images(samples.images)
-    if not bad:
-        return samples, []
+    return without(samples, bad), bad
+
+
+def without(samples: Samples, bad: list[BadImage]) -> Samples:
+    """The samples but for these."""
     skipped = {each.position for each in bad}
-    return samples.take(position for position in range(len(samples)) if position not in skipped), bad
+    return samples.take(position for position in range(len(samples)) if position not in skipped) if bad else samples
 
 
 def _reason(image: ImageSource) -> str | None:

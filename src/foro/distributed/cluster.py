@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from foro.backbones.messages import first_line
 from foro.errors import EngineError, FoRoError
 
 ATTEMPTS = 3
@@ -42,7 +43,7 @@ def connect(address: str | None = None) -> Any:
         _knock(address)
         ray.init(address=address, **_QUIET)
     except Exception as error:  # ray raises anything from ValueError to RuntimeError here
-        raise EngineError(f"the Ray cluster at {address} cannot be reached: {_first_line(error)}; {TOKEN}") from None
+        raise EngineError(f"the Ray cluster at {address} cannot be reached: {first_line(error)}; {TOKEN}") from None
     return _silenced(ray)
 
 
@@ -57,7 +58,7 @@ def start(**options: Any) -> Any:
             ray.shutdown()
             # On a machine with much else to do, Ray gives up on itself after half a minute.
             if "timed out during startup" not in str(error) or attempt == ATTEMPTS - 1:
-                raise EngineError(f"Ray cannot be started here: {_first_line(error)}") from None
+                raise EngineError(f"Ray cannot be started here: {first_line(error)}") from None
     raise AssertionError("unreachable")
 
 
@@ -72,10 +73,6 @@ def _silenced(ray: Any) -> Any:
     # Ray writes about every worker that dies to the standard output, which is ours; there is no setting for that.
     ray._private.worker._worker_logs_enabled = False
     return ray
-
-
-def _first_line(error: object) -> str:
-    return str(error).strip().partition("\n")[0]
 
 
 def failure(error: Any, what: str) -> FoRoError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import foro
 from foro.backbones.linear import Precision
-from foro.data.readable import BadImage
+from foro.data.readable import BadImage, without
 from foro.data.samples import Samples
 from foro.distributed.cluster import connect
 from foro.distributed.extractor import RayExtractor
@@ -83,9 +83,7 @@ class RayEngine:
         connect(self.address)
         size = self.shard_images or shard_size(len(samples), self.share()[0])
         bad = bad_images(Shards(samples.images, [0] * len(samples), size))
-        skipped = {each.position for each in bad}
-        kept = samples.take(position for position in range(len(samples)) if position not in skipped)
-        return (kept, bad) if bad else (samples, [])
+        return without(samples, bad), bad
 
     def share(self) -> tuple[int, int]:
         """How many workers there are to be, and how many threads each has."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar
 
+from foro.backbones.messages import first_line
 from foro.distributed.cluster import connect, failure
 from foro.distributed.worker import Place, Worker
 from foro.errors import EngineError
@@ -110,12 +111,12 @@ class Pool:
             if isinstance(error.cause, MemoryError):
                 raise WorkerLost(f"it ran out of memory ({error.cause})") from None
             if isinstance(error.cause, errors.RayError):  # what another worker was to give it is lost
-                raise WorkerLost(_first_line(error.cause)) from None
+                raise WorkerLost(first_line(error.cause)) from None
             raise failure(error, "a worker") from error
         except errors.RayError as error:
             if "creation task" in str(error):  # it would not fare better anywhere else
                 raise failure(error, "a worker") from error
-            raise WorkerLost(_first_line(error)) from None
+            raise WorkerLost(first_line(error)) from None
 
     def first(self, waiting: Iterable[Any]) -> Any:
         """The first of these references to have an answer."""
@@ -165,7 +166,3 @@ class Pool:
             except WorkerLost as lost:
                 self.dismiss(member.number, lost)
         return answers
-
-
-def _first_line(error: object) -> str:
-    return str(error).strip().partition("\n")[0]

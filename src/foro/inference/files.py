@@ -14,11 +14,9 @@ from foro.inference.snapshot import Snapshot
 from foro.knowledge.calibration import TYPICAL_SHARPNESS
 from foro.knowledge.projection import RandomProjection
 from foro.model_backbone import describe_backbone, taught_backbone
-from foro.store import read_model, write_model
+from foro.store import INFERENCE_ONLY, read_model, write_model
+from foro.store.journal import journal_path
 from foro.store.tensors import Arrays
-
-ONLY = "inference_only"
-"""In the metadata of a file that has no statistics."""
 
 
 def load_snapshot(path: str | Path, backbone: str | Path | Backbone | None = None) -> Snapshot:
@@ -27,7 +25,7 @@ def load_snapshot(path: str | Path, backbone: str | Path | Backbone | None = Non
     Changes that are in the journal beside the model and not in the model yet count, as they do for ``Learner.load``.
     """
     path = Path(path)
-    if path.with_name(f"{path.name}.journal").exists():
+    if journal_path(path).exists():
         from foro.learner import Learner
 
         return Learner.load(path, backbone).snapshot()
@@ -60,7 +58,7 @@ def write_inference(snapshot: Snapshot, path: str | Path) -> None:
     if snapshot.prompt is not None:
         arrays["prompt"] = snapshot.prompt
     metadata: dict[str, Any] = {
-        ONLY: True,
+        INFERENCE_ONLY: True,
         "backbone": describe_backbone(snapshot.extractor.backbone, snapshot.source),
         "config": {"readout_layers": snapshot.readout_layers},
         "encoder": {

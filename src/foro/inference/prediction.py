@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
-import numpy as np
 from PIL import Image
 
 from foro.backbones import Preprocessing
 from foro.data.images import ImageSource, load_image
 from foro.data.parallel import ordered_map
 from foro.errors import InputError
-from foro.inference.snapshot import Snapshot
+from foro.inference.snapshot import Snapshot, best_labels
 from foro.knowledge.label import Label
 from foro.knowledge.packed import Float64
 from foro.progress import without_bars
@@ -34,10 +33,7 @@ class Prediction:
 
     def top(self, k: int = 1) -> list[tuple[Label, float]]:
         """The k most likely labels and how likely they are, best first."""
-        if self.probabilities is None:
-            return []
-        best = np.argsort(-self.probabilities, kind="stable")[:k]
-        return [(self.labels[number], float(self.probabilities[number])) for number in best]
+        return [] if self.probabilities is None else best_labels(self.labels, self.probabilities, k)
 
 
 def predict_each(

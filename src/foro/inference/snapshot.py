@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from foro.extraction import Extractor
 
 Float32 = NDArray[np.float32]
+
+
+def best_labels(labels: Sequence[Label], values: Float64, k: int) -> list[tuple[Label, float]]:
+    """The k labels with the highest values (c,), and these, best first; of equals, the one learned first."""
+    return [(labels[number], float(values[number])) for number in np.argsort(-values, kind="stable")[:k]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +94,7 @@ class Snapshot:
         """The k best labels of each image with their scores, best first."""
         if k < 1:
             raise InputError(f"the best {k} labels cannot be told: k must be at least 1")
-        scores = self.scores(images)
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-        return [
-            [(self.labels[number], float(row[number])) for number in order]
-            for row, order in zip(scores, best, strict=True)
-        ]
+        return [best_labels(self.labels, row, k) for row in self.scores(images)]
 
     def _project(self, features: Float64) -> Float64:
         return features if self.projection is None else self.projection(features)

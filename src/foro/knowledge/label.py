@@ -2,4 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 Label = str | int
+
+
+def find_label(text: str, known: Sequence[Label]) -> Label | None:
+    """The known label that is meant: the text itself or, where there is no such label, the number that it says."""
+    return text if text in known else next((label for label in known if str(label) == text), None)

@@ -8,9 +8,10 @@ from typing import Any
 
 from foro.config import PRESETS
 from foro.errors import ModelFileError
-from foro.store import read_model
+from foro.store import INFERENCE_ONLY, read_model
+from foro.store.journal import journal_path
 from foro.store.ledger import Ledger
-from foro.store.recovery import journal_path, recover
+from foro.store.recovery import recover
 
 
 def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
         arrays, metadata = found.learner.state()
     else:
         arrays, metadata = read_model(path)
-    if metadata.get("inference_only"):
+    if metadata.get(INFERENCE_ONLY):
         count = len(metadata["encoder"]["labels"])
         raise ModelFileError(f"{path} is for predicting only: it knows {count} labels, but not how they were learned")
     try:
@@ -73,7 +74,7 @@ def unusual_settings(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _estimate(arrays: dict[str, Any], encoder: dict[str, Any]) -> dict[Any, float | None]:
     """Accuracy to expect for each label, and under None for all of them."""
-    if "confidence.scores" not in {name.removeprefix("encoder.") for name in arrays}:
+    if "encoder.confidence.scores" not in arrays:
         return {}
     import numpy as np
 

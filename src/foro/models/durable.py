@@ -18,12 +18,15 @@ from foro.knowledge.encoder import Label, check_label, check_labels
 from foro.learner import Learner
 from foro.lesson import LearnReport
 from foro.store import write_model
-from foro.store.journal import Group, JournalWriter, Record
+from foro.store.journal import Group, JournalWriter, Record, journal_path
 from foro.store.ledger import now
-from foro.store.recovery import Recovery, adaptation_fields, is_damaged, journal_path, recover
+from foro.store.recovery import Recovery, adaptation_fields, is_damaged, recover
 from foro.store.tensors import remove_leftovers
 
 LONGEST_KEY = 200
+
+MOST_JOURNAL = 64 * 2**20
+"""Bytes of the journal from which on the model file is better written, even while there is more to learn."""
 
 
 class DurableLearner:

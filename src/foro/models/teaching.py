@@ -16,16 +16,13 @@ from foro.data.samples import Samples
 from foro.engine import Engine
 from foro.errors import DataError, FoRoError, FoRoWarning, InputError
 from foro.knowledge.encoder import Label
-from foro.models.durable import DurableLearner
+from foro.models.durable import MOST_JOURNAL, DurableLearner
 
 HELD_OUT = 0.1
 """Share of the images that the accuracy is measured on before they are learned too."""
 
 CHUNK = 4096
 """Images of a stream that are learned together: what a crash, or the end of memory, can cost."""
-
-MOST_JOURNAL = 64 * 2**20
-"""Bytes of the journal from which on the model file is written while a stream goes on."""
 
 STREAM = "-"
 

@@ -7,10 +7,10 @@ import json
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, BinaryIO
 
-import numpy as np
 from fastapi import FastAPI, Header, Path, Query, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from foro.inference.snapshot import best_labels
 from foro.serve import schemas
 from foro.serve.bodies import Body, parse, read_body
 from foro.serve.labels import check_label
@@ -201,8 +201,8 @@ def _top(given: object, asked: int) -> int:
 def _result(found: Any, labels: list[str], most: int) -> dict[str, Any]:
     if isinstance(found, Problem):
         return {"error": found.body()}
-    best = np.argsort(-found, kind="stable")[:most]
-    top = [{"label": labels[number], "confidence": round(float(found[number]), DIGITS)} for number in best]
+    best = best_labels(labels, found, most)
+    top = [{"label": label, "confidence": round(sure, DIGITS)} for label, sure in best]
     return {**top[0], "top": top}
 
 

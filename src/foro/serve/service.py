@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from PIL import Image
 from starlette.requests import Request
 
-from foro.knowledge.encoder import Label
+from foro.knowledge.label import Label, find_label
 from foro.models.durable import DurableLearner
 from foro.serve.admission import Admission
 from foro.serve.bodies import MEGABYTE
@@ -66,7 +66,7 @@ class Service:
             digest = sha256(b"".join(sha256(data or b"").digest() for data in images)).hexdigest()
             done = durable.seen(key) if key is not None else None
             encoder = durable.learner.encoder
-            name = _find(label, durable.learner.labels)
+            name = find_label(label, durable.learner.labels)
             name = label if name is None else name
             facts = {
                 "label": label,
@@ -102,7 +102,7 @@ class Service:
         """Forgets a label."""
 
         def change(durable: DurableLearner) -> Label:
-            label = _find(text, durable.learner.labels)
+            label = find_label(text, durable.learner.labels)
             if label is None:
                 raise Problem(404, "unknown-label", "there is no such label")
             durable.forget(label)
@@ -114,7 +114,7 @@ class Service:
         """Takes the removal of a label back."""
 
         def change(durable: DurableLearner) -> Label:
-            label = _find(text, durable.learner.encoder.forgotten)
+            label = find_label(text, durable.learner.encoder.forgotten)
             if label is None:
                 raise Problem(404, "unknown-label", "there is no such label to restore")
             durable.restore(label)
@@ -158,10 +158,3 @@ class Service:
         """Finishes what was asked for, saves, and lets go of the model."""
         self.predictor.close()
         self.teacher.close()
-
-
-def _find(text: str, labels: Sequence[Label]) -> Label | None:
-    """The label that a client means: a model that was taught elsewhere may have whole numbers as labels."""
-    if text in labels:
-        return text
-    return next((label for label in labels if not isinstance(label, str) and str(label) == text), None)

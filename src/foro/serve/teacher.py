@@ -14,15 +14,12 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from foro.errors import FoRoError, ModelFileError
-from foro.models.durable import DurableLearner
+from foro.models.durable import MOST_JOURNAL, DurableLearner
 from foro.serve.logs import LOGGER, log
 from foro.serve.problems import Problem
 from foro.serve.published import Published
 
 Result = TypeVar("Result")
-
-MOST_JOURNAL = 64 * 2**20
-"""Bytes of the journal from which on the model file is written even while there is more to learn."""
 
 SHOWN_WITHIN = 10.0
 """Seconds that an answer waits for predictions to know what was learned; it is safe on the disk before."""

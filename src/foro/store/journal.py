@@ -49,6 +49,11 @@ class _Place:
     end: int
 
 
+def journal_path(model: Path) -> Path:
+    """Where the journal of a model file is."""
+    return model.with_name(f"{model.name}.journal")
+
+
 class JournalReader:
     """The committed groups of a journal that is open for reading; other processes may append to it meanwhile."""
 

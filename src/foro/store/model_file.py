@@ -12,6 +12,9 @@ from foro.store.tensors import Arrays, read_tensors, write_tensors
 FORMAT = "foro-model"
 SCHEMA = 1
 
+INFERENCE_ONLY = "inference_only"
+"""In the metadata of a file that has no statistics."""
+
 
 def write_model(path: str | Path, arrays: Arrays, metadata: dict[str, Any]) -> None:
     """Replaces the file at path, atomically and durably."""

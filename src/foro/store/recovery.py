@@ -17,7 +17,7 @@ from foro.errors import ModelFileError
 from foro.knowledge.encoder import Label
 from foro.prompts.adaptation import Adaptation
 from foro.store import read_model
-from foro.store.journal import JournalReader, Record
+from foro.store.journal import JournalReader, Record, journal_path
 from foro.store.ledger import Event
 from foro.store.tensors import Arrays
 
@@ -39,11 +39,6 @@ class Recovery:
     foreign: bool = False  # the journal belongs to another model
     start: int = 0  # where in the journal that begins which counts
     end: int = 0
-
-
-def journal_path(path: Path) -> Path:
-    """Where the journal of a model is."""
-    return path.with_name(f"{path.name}.journal")
 
 
 def recover(kind: type[Learner], path: Path, backbone: str | Path | Backbone | None = None) -> Recovery:

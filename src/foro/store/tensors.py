@@ -83,7 +83,7 @@ def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: dict
     write_whole(path, chain([len(encoded).to_bytes(8, "little") + encoded], pieces))
 
 
-def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
+def write_whole(path: Path, pieces: Iterable[bytes | memoryview], error: type[FoRoError] = ModelFileError) -> None:
     """Writes a file that is there whole or not at all: temporary file, fsync, rename, fsync of the folder."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
@@ -95,7 +95,7 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
         os.replace(temporary, path)
         sync_folder(path.parent)
     except OSError as reason:
-        raise ModelFileError(f"{path} cannot be written: {reason.strerror or reason}") from None
+        raise error(f"{path} cannot be written: {reason.strerror or reason}") from None
     finally:
         temporary.unlink(missing_ok=True)
 
