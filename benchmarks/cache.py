@@ -14,10 +14,10 @@ from common import DATA, VIT_TINY
 from rich.console import Console
 from rich.table import Table
 
-from foro.experiments.bench import Bench, DataOptions
-from foro.experiments.features import FeatureCache
-from foro.experiments.runner import Runner
-from foro.experiments.spec import RunSpec
+from foro.features.cache import FeatureCache
+from foro.research.protocol.bench import Bench, DataOptions
+from foro.research.protocol.runner import Runner
+from foro.research.protocol.spec import RunSpec
 
 
 def main() -> None:

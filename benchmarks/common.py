@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from foro.data.dataset import Dataset
-from foro.data.registry import load_dataset
-from foro.data.samples import Samples
-from foro.data.streams import Stream
-from foro.experiments.metrics import average_accuracy, average_forgetting
+from foro.evaluation.continual import average_accuracy, average_forgetting
+from foro.images.samples import Samples
+from foro.research.datasets.dataset import Dataset
+from foro.research.datasets.registry import load_dataset
+from foro.research.protocol.streams import Stream
 
 DATA = Path(os.environ.get("FORO_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 VIT_TINY = DATA / "vit_tiny_patch16_224.augreg_in21k_ft_in1k"

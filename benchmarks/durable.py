@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from foro import Learner
-from foro.data.registry import load_dataset
-from foro.models.durable import DurableLearner
+from foro.durable import DurableLearner
+from foro.research.datasets.registry import load_dataset
 
 SINGLE = 30
 

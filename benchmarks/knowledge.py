@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from scipy.linalg import blas, lapack
 
-from foro.knowledge import KnowledgeEncoder, RecursiveReference
-from foro.system import peak_megabytes
+from foro.heads.ridge import KnowledgeEncoder, RecursiveReference
+from foro.util.system import peak_megabytes
 
 FEATURES = 192
 Measured = tuple[list[float], float]

@@ -11,8 +11,8 @@ from pathlib import Path
 from common import VIT_TINY, cifar
 
 from foro import Learner
-from foro.data.streams import class_incremental
-from foro.system import peak_megabytes
+from foro.research.protocol.streams import class_incremental
+from foro.util.system import peak_megabytes
 
 
 def peak() -> str:

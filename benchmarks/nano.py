@@ -16,9 +16,9 @@ from rich.table import Table
 
 from foro import KnowledgeEncoder
 from foro.backbones import Backbone, Checkpoint, load_backbone, load_checkpoint
-from foro.data.registry import load_dataset
-from foro.data.streams import Stream, class_incremental
-from foro.extraction import Extractor
+from foro.features.extractor import Extractor
+from foro.research.datasets.registry import load_dataset
+from foro.research.protocol.streams import Stream, class_incremental
 
 Features = Callable[[np.ndarray], np.ndarray]
 

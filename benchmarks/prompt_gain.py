@@ -15,7 +15,7 @@ from rich.table import Table
 
 from foro import Learner
 from foro.backbones import load_backbone
-from foro.data.streams import class_incremental
+from foro.research.protocol.streams import class_incremental
 
 
 def main() -> None:

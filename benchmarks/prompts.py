@@ -18,12 +18,12 @@ from rich.console import Console
 from rich.table import Table
 
 from foro import KnowledgeEncoder
+from foro.adaptation import ActivationHistory, Fitness, PromptDistribution, PromptEvolution
 from foro.backbones import Backbone, load_backbone
 from foro.backbones.catalog import load_checkpoint
 from foro.backbones.checkpoint import Checkpoint
-from foro.backbones.graph import build_forward_graph
-from foro.backbones.onnx_engine import OnnxBackbone, start_session
-from foro.prompts import ActivationHistory, Fitness, PromptDistribution, PromptEvolution
+from foro.backbones.graph.vit import build_forward_graph
+from foro.backbones.runtimes.onnx_runtime import OnnxBackbone, start_session
 
 
 class PlainBackbone(OnnxBackbone):

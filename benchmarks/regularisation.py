@@ -14,9 +14,9 @@ from rich.table import Table
 
 from foro import KnowledgeEncoder
 from foro.backbones import load_backbone
-from foro.data.streams import class_incremental
-from foro.extraction import Extractor
-from foro.progress import progress_bar
+from foro.features.extractor import Extractor
+from foro.research.protocol.streams import class_incremental
+from foro.util.progress import progress_bar
 
 
 def main() -> None:

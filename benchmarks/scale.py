@@ -27,14 +27,14 @@ from rich.table import Table
 
 from foro import Learner, read_class_folders
 from foro.backbones import load_backbone
-from foro.distributed import RayEngine
-from foro.distributed.cluster import start as start_cluster
-from foro.distributed.counting import Counting
-from foro.distributed.shards import SHARD, WINDOW, Shards, _decode, unpack
-from foro.distributed.worker import Worker
-from foro.extraction import BATCH
-from foro.knowledge.readout import readout
-from foro.system import peak_megabytes
+from foro.cluster import RayEngine
+from foro.cluster.connection import start as start_cluster
+from foro.cluster.counting import Counting
+from foro.cluster.shards import SHARD, WINDOW, Shards, _decode, unpack
+from foro.cluster.worker import Worker
+from foro.features.extractor import BATCH
+from foro.features.readout import readout
+from foro.util.system import peak_megabytes
 
 MIB = 2**20
 FILES = 512  # distinct images on the disk, which are listed again and again

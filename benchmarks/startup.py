@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from foro import Learner
-from foro.data.digits import read_digits
+from foro.images.digits import read_digits
 
 FORO = "from foro.cli import main; main()"
 

@@ -14,8 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from foro.data.registry import load_dataset
-from foro.data.samples import Samples
+from foro.images.samples import Samples
+from foro.research.datasets.registry import load_dataset
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("FORO_SHARED_DATA", HERE.parents[1] / "shared" / "data"))

@@ -14,8 +14,8 @@ from foro import Learner
 from foro.backbones import Backbone, load_backbone
 from foro.config import PRESETS, LearnerConfig
 from foro.errors import BackboneError, FoRoWarning, InputError, ModelFileError
-from foro.interrupts import uninterrupted
-from foro.store import read_model, write_model
+from foro.files import read_model, write_model
+from foro.util.interrupts import uninterrupted
 from tests.backbones.reference import save_checkpoint, tiny_checkpoint
 from tests.conftest import textures
 
@@ -56,7 +56,7 @@ def test_settings_are_checked(tiny_backbone: Backbone, settings: dict, said: str
 
 
 def test_freeze_evolves_once_and_keeps_the_prompt(tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foro.prompts.adaptation.improves", lambda *_: True)
+    monkeypatch.setattr("foro.adaptation.adaptation.improves", lambda *_: True)
     learner = Learner(tiny_backbone, **QUICK)
     images, labels = textures(10)
     first = learner.learn(images, labels)
@@ -72,7 +72,7 @@ def test_freeze_evolves_once_and_keeps_the_prompt(tiny_backbone: Backbone, monke
 
 
 def test_a_prompt_that_does_not_help_is_not_kept(tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foro.prompts.adaptation.improves", lambda *_: False)
+    monkeypatch.setattr("foro.adaptation.adaptation.improves", lambda *_: False)
     learner = Learner(tiny_backbone, **QUICK)
     images, labels = textures(10)
     assert learner.learn(images, labels).generations == 3
@@ -149,7 +149,7 @@ def test_a_long_task_that_fails_in_a_later_part_changes_nothing(
 def test_a_blank_learner_has_the_prompt_and_can_be_merged(
     tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foro.prompts.adaptation.improves", lambda *_: True)
+    monkeypatch.setattr("foro.adaptation.adaptation.improves", lambda *_: True)
     images, labels = textures(10)
     one, whole = (Learner(tiny_backbone, **QUICK) for _ in range(2))
     for each in (one, whole):

@@ -6,22 +6,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from foro.data.class_folders import read_class_folders as read_class_folders
-    from foro.data.labelled import read_labelled as read_labelled
+    from foro.durable import DurableLearner as DurableLearner
     from foro.errors import FoRoError as FoRoError
-    from foro.inference.snapshot import Snapshot as Snapshot
-    from foro.knowledge import KnowledgeEncoder as KnowledgeEncoder
+    from foro.heads.ridge import KnowledgeEncoder as KnowledgeEncoder
+    from foro.images.class_folders import read_class_folders as read_class_folders
+    from foro.images.labelled import read_labelled as read_labelled
     from foro.learner import Learner as Learner
-    from foro.models.durable import DurableLearner as DurableLearner
+    from foro.snapshot import Snapshot as Snapshot
 
 _HOMES = {
-    "DurableLearner": "foro.models.durable",
+    "DurableLearner": "foro.durable",
     "FoRoError": "foro.errors",
-    "KnowledgeEncoder": "foro.knowledge",
+    "KnowledgeEncoder": "foro.heads.ridge",
     "Learner": "foro.learner",
-    "Snapshot": "foro.inference.snapshot",
-    "read_class_folders": "foro.data.class_folders",
-    "read_labelled": "foro.data.labelled",
+    "Snapshot": "foro.snapshot",
+    "read_class_folders": "foro.images.class_folders",
+    "read_labelled": "foro.images.labelled",
 }
 
 __all__ = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
+from foro.adaptation.evolution import Covariance
+from foro.adaptation.fitness import Terms
 from foro.errors import InputError
-from foro.knowledge.encoder import Regularisation, check_regularisation
-from foro.prompts.evolution import Covariance
-from foro.prompts.fitness import Terms
+from foro.heads.ridge.encoder import Regularisation, check_regularisation
 
 Policy = Literal["none", "freeze", "evolve"]
 

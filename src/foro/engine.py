@@ -6,20 +6,16 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from foro.data.images import Images
-from foro.data.readable import BadImage
-from foro.data.samples import Samples
 from foro.errors import InputError
-from foro.extraction import Extractor
-from foro.knowledge import KnowledgeEncoder, Label
+from foro.features.extractor import Extractor
+from foro.heads.ridge import KnowledgeEncoder
+from foro.images.load import Images
+from foro.images.samples import Samples
+from foro.images.unreadable import BadImage
+from foro.types import Float32, Label
 
 if TYPE_CHECKING:
     from foro.learner import Learner
-
-Float32 = NDArray[np.float32]
 
 
 class RemoteExtractor(Extractor, ABC):
@@ -31,14 +27,14 @@ class RemoteExtractor(Extractor, ABC):
 
 
 class Engine(Protocol):
-    """Learns elsewhere; see ``foro.distributed.RayEngine``. It is never stored in a model file."""
+    """Learns elsewhere; see ``foro.cluster.RayEngine``. It is never stored in a model file."""
 
     def open(self, learner: Learner) -> AbstractContextManager[RemoteExtractor]:
         """What runs the images of one task through the learner's backbone."""
         ...
 
     def without_bad_images(self, samples: Samples) -> tuple[Samples, list[BadImage]]:
-        """What ``foro.data.readable.without_bad_images`` gives, found where the images are."""
+        """What ``foro.images.unreadable.without_bad_images`` gives, found where the images are."""
         ...
 
 
@@ -46,7 +42,7 @@ def find_engine(engine: str | Engine, **settings: Any) -> Engine | None:
     """The engine of a name, with those settings of ``RayEngine`` that are not None; None is this process itself."""
     given = {name: value for name, value in settings.items() if value is not None}
     if engine == "ray":
-        from foro.distributed import RayEngine
+        from foro.cluster import RayEngine
 
         return RayEngine(**given)
     if given:

@@ -29,3 +29,8 @@ class EngineError(FoRoError):
 
 class FoRoWarning(UserWarning):
     """Something the user should know that did not stop the work."""
+
+
+def first_line(error: Exception) -> str:
+    """What another library's error says first, or its name where it says nothing: a part of one sentence."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

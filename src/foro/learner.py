@@ -15,33 +15,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foro.adaptation.adaptation import Adaptation, Adapter
 from foro.backbones import Backbone
+from foro.backbones.source import describe_backbone, find_backbone, taught_backbone
 from foro.config import LearnerConfig, check_seed
-from foro.data.images import Images, check_images
 from foro.engine import Engine, RemoteExtractor, find_engine
 from foro.errors import FoRoWarning, InputError, ModelFileError
-from foro.extraction import Extractor
-from foro.inference.snapshot import Snapshot, best_labels
-from foro.interrupts import uninterrupted
-from foro.knowledge import KnowledgeEncoder, Label
-from foro.knowledge.calibration import probabilities
-from foro.knowledge.confidence import Estimate
-from foro.knowledge.encoder import check_features, check_labels
-from foro.knowledge.readout import readout
+from foro.features.extractor import Extractor
+from foro.features.readout import readout
+from foro.files import INFERENCE_ONLY, write_model
+from foro.files.recovery import recover
+from foro.heads.calibration import probabilities
+from foro.heads.ridge import KnowledgeEncoder
+from foro.heads.ridge.confidence import Estimate
+from foro.heads.ridge.encoder import check_features, check_labels
+from foro.images.load import Images, check_images
+from foro.ledger import Event, Ledger
 from foro.lesson import HeldOut, Keep, LearnReport, Lesson, accuracy, choose_held_out
-from foro.model_backbone import describe_backbone, find_backbone, taught_backbone
-from foro.progress import progress_bar
-from foro.prompts.adaptation import Adaptation, Adapter
-from foro.store import INFERENCE_ONLY, write_model
-from foro.store.ledger import Event, Ledger
-from foro.store.recovery import recover
-from foro.store.tensors import Arrays
+from foro.snapshot import Snapshot, best_labels
+from foro.types import Arrays, Float32, Label
+from foro.util.interrupts import uninterrupted
+from foro.util.progress import progress_bar
 
 if TYPE_CHECKING:
     from foro.evaluation import Evaluation
-    from foro.export import Exported
+    from foro.files.export import Exported
 
-Float32 = NDArray[np.float32]
 
 PART = 16_384
 """Samples whose features are held at once while it is not yet sure that all of a task can be read."""
@@ -61,7 +60,7 @@ class Learner:
     seed
         Of the projection and of the evolution.
     engine
-        Where ``learn`` runs: ``"local"``, ``"ray"`` or a ``foro.distributed.RayEngine``. It does not change what is
+        Where ``learn`` runs: ``"local"``, ``"ray"`` or a ``foro.cluster.RayEngine``. It does not change what is
         learned, and is not stored.
 
     Examples
@@ -299,14 +298,14 @@ class Learner:
 
     def evaluate(self, images: Images, labels: Sequence[Label]) -> Evaluation:
         """How well the learner does on images that it has not learned, for each class, and how sure it is."""
-        from foro.data.samples import Samples
         from foro.evaluation import evaluate
+        from foro.images.samples import Samples
 
         return evaluate(self.snapshot(), Samples(check_images(images), check_labels(labels)), strict=True)
 
     def export(self, path: str | Path, images: Images | None = None) -> Exported:
         """Writes ``.onnx`` or a small ``.safetensors`` to predict with elsewhere; checked on images, or on digits."""
-        from foro.export import export_model
+        from foro.files.export import export_model
 
         return export_model(self.snapshot(), path, images)
 
@@ -334,7 +333,7 @@ class Learner:
     ) -> Learner:
         """The learner of a model file; refuses a backbone other than the one it was taught with.
 
-        What a :class:`foro.models.durable.DurableLearner` has learned and not saved yet is part of it.
+        What a :class:`foro.durable.DurableLearner` has learned and not saved yet is part of it.
         """
         learner = recover(cls, Path(path), backbone).learner
         learner.engine = find_engine(engine)

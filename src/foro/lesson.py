@@ -9,17 +9,15 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from foro.interrupts import uninterrupted
-from foro.knowledge.encoder import Label
-from foro.prompts.adaptation import Adaptation
-from foro.store.ledger import Event
+from foro.adaptation.adaptation import Adaptation
+from foro.ledger import Event
+from foro.types import Float32, Label
+from foro.util.interrupts import uninterrupted
 
 if TYPE_CHECKING:
     from foro.learner import Learner
 
-Float32 = NDArray[np.float32]
 
 Keep = Callable[[Float32, list[Label], bool], None]
 """Is given features (b, d) as they are made, their labels, and whether they were held out."""

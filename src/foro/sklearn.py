@@ -10,13 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from foro.knowledge import KnowledgeEncoder, Regularisation
+from foro.heads.ridge import KnowledgeEncoder, Regularisation
 
 
 class ForwardOnlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Closed-form continual classifier: ``partial_fit`` in any number of parts equals one ``fit``.
 
-    Parameters are those of :class:`foro.knowledge.KnowledgeEncoder`; ``random_state`` is its seed.
+    Parameters are those of :class:`foro.heads.ridge.KnowledgeEncoder`; ``random_state`` is its seed.
 
     Examples
     --------

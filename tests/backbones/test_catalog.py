@@ -14,7 +14,7 @@ from threading import Thread
 import pytest
 
 from foro.backbones import Checkpoint, list_backbones, load_backbone, load_checkpoint, register
-from foro.backbones import registry as registry_module
+from foro.backbones import shipped as registry_module
 from foro.backbones.embedded import nano
 from foro.errors import BackboneError
 from tests.backbones.reference import save_checkpoint, tiny_checkpoint

@@ -6,10 +6,10 @@ import numpy as np
 import onnx
 import pytest
 
-from foro.backbones.graph import Transformer, build_embed_graph, build_forward_graph
-from foro.backbones.graph_builder import Graph, GraphBuilder
-from foro.backbones.linear import Precision
-from foro.backbones.onnx_engine import start_session
+from foro.backbones.graph.builder import Graph, GraphBuilder
+from foro.backbones.graph.linear import Precision
+from foro.backbones.graph.vit import Transformer, build_embed_graph, build_forward_graph
+from foro.backbones.runtimes.onnx_runtime import start_session
 from tests.backbones import reference
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foro.backbones.architecture import Architecture
-from foro.backbones.microbatch import run_in_pieces, sequences_per_run
+from foro.backbones.runtimes.microbatch import run_in_pieces, sequences_per_run
 
 VIT_L = Architecture(patch_size=14, dim=1024, depth=24, heads=16, mlp_hidden=4096, grid=37)
 VIT_TI = Architecture(patch_size=16, dim=192, depth=12, heads=3, mlp_hidden=768, grid=14)

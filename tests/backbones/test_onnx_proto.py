@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
-from foro.backbones import onnx_proto
+from foro.backbones.graph import onnx_proto
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ import pytest
 from PIL import Image
 
 from foro import Learner
-from foro.models.durable import DurableLearner
+from foro.durable import DurableLearner
 from tests.backbones.reference import save_checkpoint, tiny_checkpoint
 from tests.command_line import foro
 from tests.conftest import textures
-from tests.models.test_durable import same
+from tests.durable.test_durable import same
 
 SMALL = ("--policy", "none", "--set", "projection_dim=64")
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from foro.backbones import Backbone, load_backbone
-from foro.baselines.baseline import Baseline
 from foro.errors import FoRoError, InputError, ModelFileError
-from foro.experiments.common import free
-from foro.experiments.method import Method, find_method, list_methods
-from foro.store.tensors import read_tensors
+from foro.research.baselines.baseline import Baseline
+from foro.research.methods.method import Method, find_method, list_methods
+from foro.research.protocol.shared_settings import free
+from foro.util.tensors import read_tensors
 from tests.backbones.reference import tiny_checkpoint
 from tests.conftest import textures
 

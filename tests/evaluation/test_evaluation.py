@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from foro import Learner
 from foro.backbones import Backbone
-from foro.data.readable import BadImage
-from foro.data.samples import Samples
 from foro.errors import InputError
 from foro.evaluation import Evaluation, evaluate
-from foro.evaluation.page import render_evaluation
+from foro.evaluation.evaluation_page import render_evaluation
 from foro.evaluation.pictures import MOST_NAMES, draw_confusion, draw_reliability, save_confusion
+from foro.images.samples import Samples
+from foro.images.unreadable import BadImage
 from tests.conftest import textures
 
 LABELS = ("ape", "bee", "cat")

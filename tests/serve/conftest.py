@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from foro.backbones import Backbone
-from foro.serve.service import Service
+from foro.serve.work.service import Service
 from tests.serve.running import running, teach_all
 
 

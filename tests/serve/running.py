@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from foro.backbones import Backbone
+from foro.durable import DurableLearner
 from foro.learner import Learner
-from foro.models.durable import DurableLearner
-from foro.serve.config import ServeConfig
-from foro.serve.server import http_server, listen
-from foro.serve.service import Service
+from foro.serve.http.server import http_server, listen
+from foro.serve.service_config import ServeConfig
+from foro.serve.work.service import Service
 from tests.conftest import textures
 
 CLASSES = ("flat", "steep", "wide")

@@ -8,8 +8,8 @@ import pytest
 
 from foro.backbones import Backbone
 from foro.errors import InputError
-from foro.serve.access import needed
-from foro.serve.config import ServeConfig
+from foro.serve.http.access import needed
+from foro.serve.service_config import ServeConfig
 from tests.serve.running import check_problem, form, learn, running, stripes
 
 READ, TEACH = "may-only-predict-0", "may-also-teach-000"

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from foro.backbones import Backbone
-from foro.store.ledger import MOST_MEASURED, Ledger
+from foro.ledger import MOST_MEASURED, Ledger
 from tests.serve.running import CLASSES, check_problem, learn, predict, running, stripes, teach_all
 
 

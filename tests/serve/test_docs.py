@@ -14,8 +14,8 @@ import pytest
 
 from foro.backbones import Backbone
 from foro.learner import Learner
-from foro.serve import schemas
-from foro.serve.config import ServeConfig
+from foro.serve.http import schemas
+from foro.serve.service_config import ServeConfig
 from tests.conftest import textures
 from tests.serve.process import command, environment
 from tests.serve.running import running, stripes

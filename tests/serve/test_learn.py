@@ -13,7 +13,7 @@ import pytest
 
 from foro.backbones import Backbone
 from foro.learner import Learner
-from foro.serve.problems import Problem
+from foro.serve.http.problems import Problem
 from tests.conftest import textures
 from tests.serve.running import CLASSES, check_problem, form, held_up, learn, predict, running, stripes, teach_all
 

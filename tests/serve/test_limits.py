@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foro.backbones import Backbone
-from foro.serve import bodies
-from foro.serve.admission import Admission
-from foro.serve.problems import Problem
-from foro.serve.rate import MOST_CLIENTS, RateLimit
+from foro.serve.http import bodies
+from foro.serve.http.admission import Admission
+from foro.serve.http.problems import Problem
+from foro.serve.http.rate import MOST_CLIENTS, RateLimit
 from tests.serve.running import check_problem, held_up, learn, png, predict, running, stripes
 
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foro.backbones import Backbone, load_backbone
+from foro.files import read_model, write_model
 from foro.learner import Learner
-from foro.store import read_model, write_model
 from tests.backbones.reference import tiny_checkpoint
 from tests.conftest import textures
 from tests.serve.running import CLASSES, check_problem, learn, predict, running, stripes, teach_all

@@ -13,7 +13,7 @@ from PIL import Image
 
 from foro.backbones import Backbone
 from foro.learner import Learner
-from foro.serve.service import Service
+from foro.serve.work.service import Service
 from tests.conftest import textures
 from tests.serve.running import CLASSES, check_problem, form, png, predict, running, stripes
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from foro.backbones.preprocessing import Preprocessing
-
-Float32 = NDArray[np.float32]
+from foro.images.preprocessing import Preprocessing
+from foro.types import Float32
 
 
 class Backbone(Protocol):

@@ -9,10 +9,10 @@ from typing import Literal
 
 from foro.backbones.base import Backbone
 from foro.backbones.checkpoint import Checkpoint, read_checkpoint
+from foro.backbones.graph.linear import Precision
 from foro.backbones.hub import did_you_mean, download
-from foro.backbones.linear import Precision
-from foro.backbones.microbatch import DEFAULT_MEMORY_BUDGET
-from foro.backbones.registry import find_registered, registered_names
+from foro.backbones.runtimes.microbatch import DEFAULT_MEMORY_BUDGET
+from foro.backbones.shipped import find_registered, registered_names
 from foro.backbones.timm_table import full_names, timm_vits
 from foro.errors import BackboneError
 
@@ -76,7 +76,7 @@ def load_backbone(
     if engine == "onnx":
         if device not in ("auto", "cpu"):
             raise BackboneError(f"the onnx engine has no device {device!r}; choose providers, or the torch engine")
-        from foro.backbones.onnx_engine import OnnxBackbone
+        from foro.backbones.runtimes.onnx_runtime import OnnxBackbone
 
         return OnnxBackbone(
             checkpoint,
@@ -89,7 +89,7 @@ def load_backbone(
     if engine == "torch":
         if precision != "float32" or providers is not None:
             raise BackboneError("the torch engine runs in float32 and has no providers; use the onnx engine for those")
-        from foro.backbones.torch_engine import TorchBackbone
+        from foro.backbones.runtimes.torch_runtime import TorchBackbone
 
         return TorchBackbone(
             checkpoint, image_size=image_size, threads=threads, device=device, memory_budget=memory_budget

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.backbones.architecture import Architecture, infer_architecture
-from foro.backbones.preprocessing import Preprocessing
 from foro.errors import BackboneError
-from foro.store.tensors import read_tensors
+from foro.images.preprocessing import Preprocessing
+from foro.util.tensors import read_tensors
 
 WEIGHTS_FILE = "model.safetensors"
 CONFIG_FILE = "config.json"

@@ -6,9 +6,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from foro.backbones.checkpoint import CONFIG_FILE, WEIGHTS_FILE
-from foro.backbones.messages import first_line
 from foro.backbones.timm_table import full_names
-from foro.errors import BackboneError
+from foro.errors import BackboneError, first_line
 
 
 def download(name: str, revision: str | None = None) -> Path:

@@ -11,7 +11,7 @@ import numpy as np
 
 from foro.backbones.catalog import list_backbones, load_backbone, load_checkpoint
 from foro.backbones.checkpoint import CONFIG_FILE, WEIGHTS_FILE, Checkpoint
-from foro.backbones.registry import find_registered
+from foro.backbones.shipped import find_registered
 from foro.errors import BackboneError
 
 Place = Literal["embedded", "folder", "cache", "hub"]
@@ -79,8 +79,8 @@ def describe(checkpoint: Checkpoint) -> dict[str, Any]:
 
 def verify(name: str) -> Verified:
     """Fetches a backbone if need be, builds it and runs it on real images, alone and together."""
-    from foro.data.digits import read_digits
-    from foro.data.images import load_image
+    from foro.images.digits import read_digits
+    from foro.images.load import load_image
 
     checkpoint = load_checkpoint(name)
     backbone = load_backbone(checkpoint)

@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from foro.demo import DemoResult
+    from foro.verbs.digits_demo import DemoResult
 
 
 def demo(
@@ -32,8 +32,8 @@ def demo(
     from rich.console import Console
     from rich.live import Live
 
-    from foro.demo import DemoResult, run_demo
-    from foro.demo_report import write_report
+    from foro.verbs.demo_report import write_report
+    from foro.verbs.digits_demo import DemoResult, run_demo
 
     console = Console(quiet=as_json)
     result = DemoResult(seed)
@@ -52,7 +52,7 @@ def _table(result: DemoResult) -> RenderableType:
     """A row for each task that was learned: accuracy on every task so far, and the averages of all three learners."""
     from rich.table import Table
 
-    from foro.demo import LEARNERS, TASKS
+    from foro.verbs.digits_demo import LEARNERS, TASKS
 
     table = Table(title="Ten handwritten digits, two at a time; accuracy in %", caption=_caption(result))
     table.add_column("learned", justify="left")
@@ -72,7 +72,7 @@ def _table(result: DemoResult) -> RenderableType:
 
 
 def _caption(result: DemoResult) -> str:
-    from foro.demo import TASKS
+    from foro.verbs.digits_demo import TASKS
 
     done, total = result.done, len(TASKS)
     return "" if done == total else f"{'━' * (6 * done)}{'─' * (6 * (total - done))} task {done + 1} of {total}"
@@ -81,7 +81,7 @@ def _caption(result: DemoResult) -> str:
 def _ending(result: DemoResult, report: Path) -> RenderableType:
     from rich.panel import Panel
 
-    from foro.demo_report import SNIPPET
+    from foro.verbs.demo_report import SNIPPET
 
     numbers: dict[str, Any] = result.summary()
     lines = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foro.cli.changing import counted, end, tell
+from foro.cli.open_model import counted, end, tell
 from foro.cli.options import BackbonePlace, Data, Json, Model, Strict
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ def evaluate(
 
         foro evaluate pets.foro pets-test/ --json | jq .accuracy
     """
-    from foro.data.labelled import read_labelled
     from foro.evaluation import evaluate as run
-    from foro.inference.files import load_snapshot
+    from foro.files.inference_file import load_snapshot
+    from foro.images.labelled import read_labelled
 
     samples = read_labelled(data)
     found = run(load_snapshot(model, backbone), samples, strict)
     if html is not None:
-        from foro.evaluation.page import write_evaluation
+        from foro.evaluation.evaluation_page import write_evaluation
 
         write_evaluation(found, model.name, Path(data).name, html)
     if confusion is not None:

@@ -14,9 +14,9 @@ from foro.cli.options import Json
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from foro.experiments.runner import Runner
-    from foro.experiments.study import Kind
-    from foro.experiments.summary import Group
+    from foro.research.protocol.runner import Runner
+    from foro.research.studies.study import Kind
+    from foro.research.tables.summary import Group
 
 app = typer.Typer(
     help="The paper's protocol: runs, tables, figures and a report. Ctrl-C is safe: the same command goes on.",
@@ -60,7 +60,7 @@ def _opened(
     ] = False,
 ) -> "Runner":
     """What runs are made on."""
-    from foro.experiments.session import open_runner
+    from foro.research.protocol.session import open_runner
 
     return open_runner(
         backbone=backbone,
@@ -101,8 +101,8 @@ def _study(
     """How a table or figure is made, given which."""
 
     def make(kind: "Kind", which: str) -> None:
-        from foro.experiments.markdown import to_entries, to_markdown
-        from foro.experiments.session import make_study
+        from foro.research.protocol.session import make_study
+        from foro.research.tables.markdown import to_entries, to_markdown
 
         made, paths = make_study(
             runner,
@@ -157,9 +157,9 @@ def run(
     """
     from rich.console import Console
 
-    from foro.distributed.grid import find_grid
-    from foro.experiments.session import run_product
-    from foro.experiments.summary import to_json
+    from foro.research.protocol.ray_grid import find_grid
+    from foro.research.protocol.session import run_product
+    from foro.research.tables.summary import to_json
 
     together = find_grid(engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
     groups = run_product(
@@ -228,7 +228,7 @@ def report(
 
         foro experiment report --out runs --report talk.html
     """
-    from foro.experiments.report import write_report
+    from foro.research.tables.report import write_report
 
     path = report or out / "report.html"
     runs = write_report(out, path)
@@ -250,8 +250,8 @@ def list_all(
 
         foro experiment list --json
     """
-    from foro.data.registry import list_datasets
-    from foro.experiments.method import find_method, list_methods
+    from foro.research.datasets.registry import list_datasets
+    from foro.research.methods.method import find_method, list_methods
 
     if method is not None:
         found = find_method(method)
@@ -286,7 +286,7 @@ def _results(groups: "list[Group]") -> "RenderableType":
     """A row for each method on each stream."""
     from rich.table import Table
 
-    from foro.experiments.summary import titles
+    from foro.research.tables.summary import titles
 
     table = Table("data", "T", "method", title="mean ± standard deviation over seeds, in %", title_justify="left")
     for title in ("A_T", "F", "incremental", "last", "seeds"):

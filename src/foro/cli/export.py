@@ -37,9 +37,9 @@ def export(
 
         foro export pets.foro pets.safetensors
     """
-    from foro.data.image_paths import find_images
-    from foro.export import export_model
-    from foro.inference.files import load_snapshot
+    from foro.files.export import export_model
+    from foro.files.inference_file import load_snapshot
+    from foro.images.paths import find_images
 
     checked = find_images(images) if images else None
     exported = export_model(load_snapshot(model, backbone), out, checked)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from foro.cli.changing import counted, named, opened
+from foro.cli.open_model import counted, named, opened
 from foro.cli.options import BackbonePlace, Json, Model, Wait
 
 

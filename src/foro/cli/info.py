@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foro.cli.changing import counted, named
+from foro.cli.open_model import counted, named
 from foro.cli.options import BackbonePlace, Json, Model
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def info(
 
         foro info pets.foro --json | jq '.classes[].label'
     """
-    from foro.models.description import describe
+    from foro.verbs.describe import describe
 
     content = describe(model, backbone)
     if as_json:
@@ -49,7 +49,7 @@ def info(
 
 
 def _facts(content: dict[str, Any]) -> dict[str, str]:
-    from foro.models.description import unusual_settings
+    from foro.verbs.describe import unusual_settings
 
     backbone, tokens = content["backbone"], content["prompt_tokens"]
     known, samples = counted(len(content["classes"]), "class", "classes"), counted(content["samples"], "image")

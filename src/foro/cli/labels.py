@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from foro.errors import InputError
-from foro.knowledge.label import Label, find_label
+from foro.labels import find_label
+from foro.types import Label
 
 
 def find_labels(written: Sequence[str], known: Sequence[Label], unknown: str) -> list[Label]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from foro.cli.changing import counted, end, named, opened, tell
 from foro.cli.engine_options import Address, EngineName, GpusPerWorker, Workers
+from foro.cli.open_model import counted, end, named, opened, tell
 from foro.cli.options import Json, NewBackbone, NewModel, Strict, Wait
 
 if TYPE_CHECKING:
     from foro.learner import Learner
-    from foro.models.teaching import Taught
+    from foro.verbs.teach import Taught
 
 
 def _settings(shown: bool) -> None:
@@ -110,11 +110,11 @@ def learn(
 
         foro learn birds.foro birds/ --engine ray --address auto --workers 8 --gpus-per-worker 1
     """
-    from foro.data.labelled import check_labelled
     from foro.engine import find_engine
-    from foro.experiments.options import overrides
-    from foro.models.recipe import Recipe
-    from foro.models.teaching import STREAM, teach
+    from foro.images.labelled import check_labelled
+    from foro.research.protocol.options import overrides
+    from foro.verbs.recipe import Recipe
+    from foro.verbs.teach import STREAM, teach
 
     if data != STREAM:
         check_labelled(data)

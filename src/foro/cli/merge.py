@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from foro.cli.changing import counted
+from foro.cli.open_model import counted
 from foro.cli.options import BackbonePlace, Json
 
 
@@ -28,7 +28,7 @@ def merge(
 
         foro merge week1.foro week2.foro week3.foro -o all.foro --json
     """
-    from foro.models.merging import merge_models
+    from foro.verbs.merge_models import merge_models
 
     learner = merge_models(models, out, backbone)
     if as_json:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foro.cli.changing import end
+from foro.cli.open_model import end
 from foro.cli.options import BackbonePlace, Model, Strict
 from foro.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from foro.data.readable import BadImage
-    from foro.inference.prediction import Prediction
+    from foro.images.unreadable import BadImage
+    from foro.verbs.predictions import Prediction
 
 Answers = list[dict[str, Any]]
 Form = Callable[[str, Answers, str | None], str | None]
@@ -68,10 +68,10 @@ def predict(
 
         foro predict pets.foro door.jpg --unknown-below 0.6
     """
-    from foro.data.image_paths import find_images, paths_in
-    from foro.inference.files import load_snapshot
-    from foro.inference.prediction import predict_each
-    from foro.progress import progress_bar
+    from foro.files.inference_file import load_snapshot
+    from foro.images.paths import find_images, paths_in
+    from foro.util.progress import progress_bar
+    from foro.verbs.predictions import predict_each
 
     if as_json and as_csv:
         raise InputError("choose one of --json and --csv")
@@ -98,7 +98,7 @@ def _print(
     advance: Callable[[int], None],
 ) -> list[BadImage]:
     """Prints the predictions; returns what could not be read."""
-    from foro.data.readable import BadImage
+    from foro.images.unreadable import BadImage
 
     bad: list[BadImage] = []
     answered = 0

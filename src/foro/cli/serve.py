@@ -9,11 +9,11 @@ import typer
 
 from foro.cli.options import NewBackbone, NewModel
 from foro.errors import FoRoError, InputError
-from foro.serve.config import HELP, ServeConfig
+from foro.serve.service_config import HELP, ServeConfig
 
 if TYPE_CHECKING:
     from foro.learner import Learner
-    from foro.serve.service import Service
+    from foro.serve.work.service import Service
 
 DEFAULT = ServeConfig()
 
@@ -74,7 +74,7 @@ def serve(
         save_seconds=save_seconds,
     )
     try:
-        from foro.serve.server import serve as run
+        from foro.serve.http.server import serve as run
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("foro"):
             raise

@@ -6,7 +6,7 @@ import json
 
 import typer
 
-from foro.cli.changing import counted, end, named, opened
+from foro.cli.open_model import counted, end, named, opened
 from foro.cli.options import BackbonePlace, Data, Json, Model, Strict, Wait
 
 
@@ -28,8 +28,8 @@ def unlearn(
 
         foro unlearn pets.foro withdrawn.csv --strict
     """
-    from foro.data.labelled import check_labelled
-    from foro.models.teaching import unteach
+    from foro.images.labelled import check_labelled
+    from foro.verbs.teach import unteach
 
     check_labelled(data)
     with opened(model, wait, backbone) as durable:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from foro.data.readable import BadImage
-from foro.data.samples import Samples
 from foro.errors import InputError
 from foro.evaluation.evaluation import Evaluation
-from foro.inference.prediction import predict_each
-from foro.inference.snapshot import Snapshot
-from foro.knowledge.label import Label
-from foro.progress import progress_bar
+from foro.images.samples import Samples
+from foro.images.unreadable import BadImage
+from foro.snapshot import Snapshot
+from foro.types import Label
+from foro.util.progress import progress_bar
+from foro.verbs.predictions import predict_each
 
 
 def evaluate(snapshot: Snapshot, samples: Samples, strict: bool = False) -> Evaluation:

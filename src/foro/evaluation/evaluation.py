@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foro.data.readable import BadImage
-from foro.knowledge.label import Label
-from foro.knowledge.packed import Float64
+from foro.images.unreadable import BadImage
+from foro.types import Float64, Label
 
 BINS = 10
 

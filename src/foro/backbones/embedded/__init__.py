@@ -1,1 +1,1 @@
-"""One file for each backbone inside the package; see ``foro.backbones.registry``."""
+"""One file for each backbone inside the package; see ``foro.backbones.shipped``."""

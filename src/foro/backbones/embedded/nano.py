@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from foro.backbones.checkpoint import WEIGHTS_FILE, Checkpoint, read_checkpoint
-from foro.backbones.registry import register
+from foro.backbones.shipped import register
 from foro.errors import BackboneError
 
 FOLDER = Path(__file__).parent / "nano_weights"

@@ -1,0 +1,1 @@
+"""ONNX graphs of frozen vision transformers, written without the onnx package."""

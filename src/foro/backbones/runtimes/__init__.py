@@ -1,0 +1,1 @@
+"""What runs a frozen vision transformer: ONNX Runtime, or torch."""

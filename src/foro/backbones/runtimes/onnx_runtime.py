@@ -1,0 +1,107 @@
+"""The default engine: ONNX Runtime, on whatever the machine has, without torch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from foro.backbones.checkpoint import Checkpoint
+from foro.backbones.graph.builder import Graph
+from foro.backbones.graph.linear import Precision
+from foro.backbones.graph.vit import build_embed_graph, build_forward_graph
+from foro.backbones.runtimes.described import Described
+from foro.backbones.runtimes.inputs import check_pixels, check_prompts, check_tokens
+from foro.backbones.runtimes.microbatch import DEFAULT_MEMORY_BUDGET, run_in_pieces, sequences_per_run
+from foro.errors import BackboneError, first_line
+from foro.types import Float32
+from foro.util.system import allowed_cores
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+
+class OnnxBackbone(Described):
+    """A ``Backbone`` run by ONNX Runtime; see ``load_backbone`` for the arguments."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        image_size: int | None = None,
+        threads: int | None = None,
+        precision: Precision = "float32",
+        providers: Sequence[str] | None = None,
+        memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    ) -> None:
+        if precision not in get_args(Precision):
+            raise BackboneError(f"the precision must be one of {', '.join(get_args(Precision))}, not {precision!r}")
+        super().__init__(checkpoint, image_size)
+        self._precision = precision
+        self._memory_budget = memory_budget
+        self._embed = start_session(build_embed_graph(checkpoint, self.image_size), threads, providers)
+        self._forward = start_session(build_forward_graph(checkpoint, precision), threads, providers)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the weights in use; features of quantised ones are others, and must not be mixed with theirs."""
+        return self._fingerprint if self._precision == "float32" else f"{self._fingerprint}-{self._precision}"
+
+    def embed(self, pixels: Float32) -> Float32:
+        """Tokens (n, m, dim) of preprocessed pixels (n, 3, image_size, image_size)."""
+        pixels = check_pixels(pixels, self.image_size)
+        tokens = np.empty((len(pixels), self._architecture.tokens(self.image_size), self.dim), np.float32)
+        step = sequences_per_run(self._architecture, tokens.shape[1], self._memory_budget)
+        for start in range(0, len(pixels), step):
+            (tokens[start : start + step],) = self._embed.run(None, {"pixels": pixels[start : start + step]})
+        return tokens
+
+    def forward(self, tokens: Float32, prompts: Float32 | None = None) -> Float32:
+        """CLS of every layer, (K, n, depth, dim), for prompts (K, P, dim)."""
+        tokens = check_tokens(tokens, self._architecture.tokens(self.image_size), self.dim)
+        prompts = check_prompts(prompts, self.dim)
+        # Dynamic quantisation takes one scale from all it is given, so an image's result would depend on its
+        # neighbours; alone, every sequence gets its own scale.
+        together = 1
+        if self._precision == "float32":
+            length = tokens.shape[1] + prompts.shape[1]
+            together = sequences_per_run(self._architecture, length, self._memory_budget)
+        return run_in_pieces(self._run_forward, tokens, prompts, self.depth, together)
+
+    def _run_forward(self, tokens: Float32, prompts: Float32) -> Float32:
+        (cls,) = self._forward.run(None, {"tokens": tokens, "prompts": prompts})
+        result: Float32 = cls
+        return result
+
+
+def start_session(
+    graph: Graph, threads: int | None = None, providers: Sequence[str] | None = None
+) -> onnxruntime.InferenceSession:
+    """A session of ONNX Runtime that holds its own copy of the graph's weights."""
+    # Newer versions report their use to their maker, over the network, unless they are told not to.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    import onnxruntime
+
+    available = onnxruntime.get_available_providers()
+    chosen = list(providers) if providers is not None else ["CPUExecutionProvider"]
+    if unknown := [name for name in chosen if name not in available]:
+        raise BackboneError(f"this onnxruntime has no {', '.join(unknown)}; it has {', '.join(available)}")
+    if threads is not None and threads < 1:
+        raise BackboneError(f"threads must be at least 1, not {threads}")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    # Left to itself, the runtime binds a thread to each core of the machine, also to those that are not for us.
+    options.intra_op_num_threads = threads or (allowed_cores() if allowed_cores() != os.cpu_count() else 0)
+    options.inter_op_num_threads = 1
+    # The arena keeps every size it was ever asked for; without it a run returns its memory.
+    options.enable_cpu_mem_arena = False
+    # Idle threads wait instead of spinning: the machine is not ours alone.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    values: list[Any] = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in graph.weights.values()]
+    options.add_external_initializers(list(graph.weights), values)
+    try:
+        return onnxruntime.InferenceSession(graph.model, options, providers=chosen)
+    except Exception as error:
+        raise BackboneError(f"onnxruntime could not load this backbone: {first_line(error)}") from error

@@ -1,0 +1,165 @@
+"""The engine of the ``torch`` extra: timm's own vision transformer, on a CPU or a GPU."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from foro.backbones.architecture import Architecture
+from foro.backbones.checkpoint import Checkpoint
+from foro.backbones.position import resample_position_embedding
+from foro.backbones.runtimes.described import Described
+from foro.backbones.runtimes.inputs import check_pixels, check_prompts, check_tokens
+from foro.backbones.runtimes.microbatch import (
+    DEFAULT_MEMORY_BUDGET,
+    ENOUGH_ON_CPU,
+    run_in_pieces,
+    sequences_per_run,
+)
+from foro.errors import BackboneError, first_line
+from foro.types import Float32
+
+# A GPU is filled by more sequences than a CPU; the memory budget still bounds them.
+_ENOUGH_ON_GPU = 256
+
+
+class TorchBackbone(Described):
+    """A ``Backbone`` run by torch and timm; see ``load_backbone`` for the arguments.
+
+    ``threads`` is torch's own setting and holds for the whole process.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        image_size: int | None = None,
+        threads: int | None = None,
+        device: str = "auto",
+        memory_budget: int = DEFAULT_MEMORY_BUDGET,
+    ) -> None:
+        torch = import_torch()
+        if threads is not None:
+            if threads < 1:
+                raise BackboneError(f"threads must be at least 1, not {threads}")
+            torch.set_num_threads(threads)
+        super().__init__(checkpoint, image_size)
+        self._memory_budget = memory_budget
+        self._torch = torch
+        self._device = find_device(torch, device)
+        self._model = build_vit(torch, checkpoint, self.image_size).to(self._device).eval()
+
+    def embed(self, pixels: Float32) -> Float32:
+        """Tokens (n, m, dim) of preprocessed pixels (n, 3, image_size, image_size)."""
+        pixels = check_pixels(pixels, self.image_size)
+        tokens = np.empty((len(pixels), self._architecture.tokens(self.image_size), self.dim), np.float32)
+        step = self._sequences_per_run(tokens.shape[1])
+        model = self._model
+        with self._torch.inference_mode():
+            for start in range(0, len(pixels), step):
+                patches = model.patch_embed(self._tensor(pixels[start : start + step]))
+                embedded = model.norm_pre(model._pos_embed(patches))
+                tokens[start : start + step] = embedded.cpu().numpy()
+        return tokens
+
+    def forward(self, tokens: Float32, prompts: Float32 | None = None) -> Float32:
+        """CLS of every layer, (K, n, depth, dim), for prompts (K, P, dim)."""
+        tokens = check_tokens(tokens, self._architecture.tokens(self.image_size), self.dim)
+        prompts = check_prompts(prompts, self.dim)
+        together = self._sequences_per_run(tokens.shape[1] + prompts.shape[1])
+        with self._torch.inference_mode():
+            return run_in_pieces(self._run_forward, tokens, prompts, self.depth, together)
+
+    def _run_forward(self, tokens: Float32, prompts: Float32) -> Float32:
+        torch, model = self._torch, self._model
+        images, candidates = len(tokens), len(prompts)
+        shared = self._tensor(tokens).expand(candidates, -1, -1, -1)
+        own = self._tensor(prompts)[:, None].expand(-1, images, -1, -1)
+        x = torch.cat([shared[:, :, :1], own, shared[:, :, 1:]], dim=2).flatten(0, 1)
+        layers = []
+        for block in model.blocks:
+            x = block(x)
+            layers.append(x[:, 0])
+        layers[-1] = model.norm(layers[-1])
+        stacked = torch.stack(layers, dim=1).unflatten(0, (candidates, images))
+        cls: Float32 = stacked.cpu().numpy()
+        return cls
+
+    def _sequences_per_run(self, length: int) -> int:
+        enough = ENOUGH_ON_CPU if self._device.type == "cpu" else _ENOUGH_ON_GPU
+        return sequences_per_run(self._architecture, length, self._memory_budget, enough)
+
+    def _tensor(self, array: Float32) -> Any:
+        # A copy, because torch refuses to promise that it will not write to a read-only array.
+        return self._torch.tensor(array, device=self._device)
+
+
+def import_torch(user: str = "the torch engine") -> Any:
+    """The module torch, or an error that says how to get it."""
+    try:
+        import timm  # noqa: F401  # named here so that half an extra is reported, too
+        import torch
+    except ImportError as error:
+        raise BackboneError(f'{user} needs the torch extra: pip install "foro[torch]" ({error})') from None
+    return torch
+
+
+def find_device(torch: Any, name: str = "auto") -> Any:
+    """The device of a name; ``auto`` is the fastest there is."""
+    if name == "auto":
+        accelerators = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+        name = next((kind for kind, usable in accelerators.items() if usable), "cpu")
+    try:
+        torch.empty(1, device=name)
+        return torch.device(name)
+    except Exception as error:
+        raise BackboneError(f"torch cannot use the device {name!r} here: {first_line(error)}") from None
+
+
+def build_vit(torch: Any, checkpoint: Checkpoint, image_size: int) -> Any:
+    """timm's VisionTransformer with the checkpoint's weights, positions resampled as every engine does."""
+    architecture = checkpoint.architecture
+    with torch.device("meta"):
+        model = _skeleton(torch, architecture, image_size)
+    state = {name: torch.tensor(checkpoint.tensors[name]) for name in architecture.tensor_shapes()}
+    prefix = 0 if architecture.no_embed_class else architecture.prefix_tokens
+    grid = image_size // architecture.patch_size
+    state["pos_embed"] = torch.tensor(resample_position_embedding(checkpoint.tensors["pos_embed"], prefix, grid))
+    model.load_state_dict(state, strict=True, assign=True)
+    return model
+
+
+def _skeleton(torch: Any, architecture: Architecture, image_size: int) -> Any:
+    from timm.models.vision_transformer import VisionTransformer
+
+    model = VisionTransformer(
+        img_size=image_size,
+        patch_size=architecture.patch_size,
+        num_classes=0,
+        global_pool="token",
+        embed_dim=architecture.dim,
+        depth=architecture.depth,
+        num_heads=architecture.heads,
+        # timm truncates dim * mlp_ratio; half a unit more survives the rounding of the ratio.
+        mlp_ratio=(architecture.mlp_hidden + 0.5) / architecture.dim,
+        qkv_bias=architecture.qkv_bias,
+        qk_norm=architecture.qk_norm,
+        proj_bias=architecture.proj_bias,
+        init_values=1.0 if architecture.layer_scale else None,
+        no_embed_class=architecture.no_embed_class,
+        reg_tokens=architecture.register_tokens,
+        pre_norm=architecture.pre_norm,
+        fc_norm=False,
+        weight_init="skip",
+        norm_layer=partial(torch.nn.LayerNorm, eps=architecture.eps),
+        act_layer=architecture.activation,
+    )
+    if not architecture.final_norm:
+        model.norm = torch.nn.Identity()
+    if architecture.patch_bias is architecture.pre_norm:
+        # timm ties the two together; a checkpoint need not.
+        patch, dim = architecture.patch_size, architecture.dim
+        model.patch_embed.proj = torch.nn.Conv2d(3, dim, patch, stride=patch, bias=architecture.patch_bias)
+    return model

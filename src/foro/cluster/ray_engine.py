@@ -1,0 +1,98 @@
+"""The Ray engine: how many workers, where, and with what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+import foro
+from foro.backbones.graph.linear import Precision
+from foro.cluster.connection import connect
+from foro.cluster.pool import Pool
+from foro.cluster.ray_extractor import RayExtractor
+from foro.cluster.shards import Shards, bad_images, shard_size
+from foro.cluster.worker import Runtime
+from foro.errors import EngineError, InputError
+from foro.features.extractor import BATCH
+from foro.images.samples import Samples
+from foro.images.unreadable import BadImage, without
+
+if TYPE_CHECKING:
+    from foro.learner import Learner
+
+PROCESSORS = 4
+"""For each worker, unless said otherwise: one on every processor would need as many packed matrices."""
+
+
+@dataclass(frozen=True)
+class RayEngine:
+    """Learns on a Ray cluster; the classifier is the one that a single process would have learned.
+
+    Parameters
+    ----------
+    address
+        Of a running cluster (``auto``: the one on this machine); None starts one here, unless one is in use already.
+    workers
+        How many; None is one for every four processors and two at least, or as many as the GPUs allow.
+    gpus_per_worker
+        GPUs of each worker, or a share of one; with any, workers run the backbone by torch.
+    shard_images
+        Images that are read and decoded together, a multiple of 64; None suits most.
+    """
+
+    address: str | None = None
+    workers: int | None = None
+    gpus_per_worker: float = 0.0
+    shard_images: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
+            raise InputError(f"workers must be a whole number of at least 1, not {self.workers!r}")
+        if not isinstance(self.gpus_per_worker, (int, float)) or not 0 <= self.gpus_per_worker < float("inf"):
+            raise InputError(f"gpus_per_worker must be 0 or a positive number, not {self.gpus_per_worker!r}")
+        size = self.shard_images
+        if size is not None and (not isinstance(size, int) or size < 1 or size % BATCH):
+            raise InputError(f"shard_images must be a multiple of {BATCH}, not {size!r}")
+
+    @contextmanager
+    def open(self, learner: Learner) -> Iterator[RayExtractor]:
+        """Workers that hold the learner's backbone and projection, for as long as the context lasts."""
+        if learner.config.online:
+            raise InputError(
+                "online learning takes one batch after another, and cannot be shared out: use engine local"
+            )
+        ray = connect(self.address)
+        count, threads = self.share()
+        backbone = learner.backbone
+        precision: Any = backbone.fingerprint[65:] or "float32"  # it follows the SHA-256, see OnnxBackbone
+        if not hasattr(backbone, "checkpoint") or precision not in get_args(Precision):
+            raise EngineError(f"{backbone.name} cannot be sent to workers: give it by its name or folder")
+        runtime = Runtime(foro.__version__, self.gpus_per_worker > 0, threads, backbone.image_size, precision)
+        told = [ray.put(backbone.checkpoint()), runtime, ray.put(learner.encoder.blank())]
+
+        def start(worker: Any) -> Any:
+            return worker.start.remote(*told, learner.config.readout_layers)
+
+        with Pool(count, self.gpus_per_worker, threads, start) as pool:
+            yield RayExtractor(backbone, learner.encoder.projection, pool, self.shard_images)
+
+    def without_bad_images(self, samples: Samples) -> tuple[Samples, list[BadImage]]:
+        """What ``foro.images.unreadable.without_bad_images`` gives, found where the images are."""
+        connect(self.address)
+        size = self.shard_images or shard_size(len(samples), self.share()[0])
+        bad = bad_images(Shards(samples.images, [0] * len(samples), size))
+        return without(samples, bad), bad
+
+    def share(self) -> tuple[int, int]:
+        """How many workers there are to be, and how many threads each has."""
+        ray = connect(self.address)
+        has, each = ray.cluster_resources(), self.gpus_per_worker
+        processors, gpus = int(has.get("CPU", 1)), has.get("GPU", 0.0)
+        usual = int(gpus / each) if each else min(processors, max(2, processors // PROCESSORS))
+        count = self.workers or max(1, usual)
+        if count * each > gpus:
+            raise EngineError(f"the cluster has {gpus:g} GPUs, too few for {count} workers with {each:g} each")
+        machines = [int(node["Resources"].get("CPU", 1)) for node in ray.nodes() if node["Alive"]]
+        return count, max(1, min(processors // count, max(machines, default=processors)))

@@ -1,0 +1,103 @@
+"""An extractor whose images never come here: workers run them through the backbone, and send what they have learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foro.adaptation.fitness import Fitness
+from foro.adaptation.sample import Judge
+from foro.backbones.base import Backbone
+from foro.cluster.connection import connect
+from foro.cluster.counting import Counting
+from foro.cluster.pool import Pool
+from foro.cluster.shards import Shards, decoded, shard_size
+from foro.engine import RemoteExtractor
+from foro.features.extractor import BATCH
+from foro.heads.ridge import KnowledgeEncoder
+from foro.heads.ridge.projection import RandomProjection
+from foro.images.load import Images
+from foro.types import Float32, Label
+from foro.util.progress import progress_bar
+
+
+class RayExtractor(RemoteExtractor):
+    """Shares the images of one task out among the workers of a pool."""
+
+    def __init__(
+        self, backbone: Backbone, projection: RandomProjection | None, pool: Pool, shard_images: int | None
+    ) -> None:
+        super().__init__(backbone)
+        self._projection = projection
+        self._pool = pool
+        self._shard_images = shard_images
+
+    def learned(self, images: Images, labels: list[Label], prompt: Float32 | None) -> KnowledgeEncoder:
+        """What there is to learn from images with one prompt (P, dim), to be merged."""
+        names = list(dict.fromkeys(labels))
+        places = {name: number for number, name in enumerate(names)}
+        shards = self._shards(images, [places[label] for label in labels])
+        told = connect().put(names)
+        self._pool.untell("hold", "compare_on")
+        self._pool.tell("aim", lambda worker: worker.aim.remote(told, prompt))
+        with progress_bar("learning", len(labels)) as advance:
+            read = lambda wanted: decoded(shards, wanted, self.backbone.preprocessing)  # noqa: E731
+            learned = Counting(self._pool, len(shards), read, advance).total()
+        learned.projection = self._projection  # which stayed here
+        self.forward_passes += len(labels)
+        return learned
+
+    def layers(self, images: Images, prompt: Float32 | None) -> Iterator[Float32]:
+        """CLS of every layer (b, depth, dim) of images with one prompt (P, dim), in batches, in order."""
+        shards = Shards(images, [0] * len(images), BATCH)
+        blocks = decoded(shards, range(len(shards)), self.backbone.preprocessing)
+        found: dict[int, Float32] = {}
+        following = 0
+        for _, (shard, layers) in self._pool.map(lambda worker, block: worker.layers.remote(block, prompt), blocks):
+            found[shard] = layers
+            while following in found:
+                self.forward_passes += len(found[following])
+                yield found.pop(following)
+                following += 1
+
+    def sample(self, images: Images) -> RaySample:
+        """A sample that every worker holds the tokens of."""
+        shards = Shards(images, [0] * len(images), BATCH)
+        blocks = list(decoded(shards, range(len(shards)), self.backbone.preprocessing))
+        self._pool.tell("hold", lambda worker: worker.hold.remote(*blocks))
+        return RaySample(self, self._pool, len(images))
+
+    def _shards(self, images: Images, numbers: list[int]) -> Shards:
+        return Shards(images, numbers, self._shard_images or shard_size(len(images), len(self._pool)))
+
+
+class RaySample:
+    """A search sample of which each worker judges candidates of its own."""
+
+    def __init__(self, extractor: RayExtractor, pool: Pool, images: int) -> None:
+        self._extractor, self._pool, self._images = extractor, pool, images
+
+    def layers(self, prompt: Float32 | None) -> Float32:
+        """CLS of every layer (n, depth, dim) of the sample with one prompt (P, dim)."""
+        ((_, layers),) = self._pool.map(lambda worker, each: worker.sample_layers.remote(each), [prompt])
+        self._extractor.forward_passes += self._images
+        found: Float32 = layers
+        return found
+
+    def judge(self, fitness: Fitness, positions: NDArray[np.intp]) -> Judge:
+        """What gives the fitness of candidates on the sample's images at some positions, all candidates at once."""
+        # Of the encoder, only the projection is used; what it has learned stays here.
+        told = connect().put(replace(fitness, encoder=fitness.encoder.blank()))
+        self._pool.tell("compare_on", lambda worker: worker.compare_on.remote(positions, told))
+
+        def values(candidates: Float32) -> list[float]:
+            asked = enumerate(candidates)
+            answers: Any = self._pool.map(lambda worker, each: worker.judge.remote(each[1]), asked)
+            self._extractor.forward_passes += len(candidates) * len(positions)
+            return [value for (_, _), value in sorted(answers, key=lambda answer: answer[0][0])]
+
+        return values

@@ -1,0 +1,146 @@
+"""One worker: a process somewhere in the cluster that holds the backbone, and what it has learned so far."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import foro
+from foro.adaptation.fitness import Fitness
+from foro.backbones import Backbone, load_backbone
+from foro.backbones.checkpoint import Checkpoint
+from foro.backbones.graph.linear import Precision
+from foro.cluster.shards import Decoded, unpack
+from foro.errors import EngineError, InputError
+from foro.features.extractor import BATCH
+from foro.features.readout import readout
+from foro.heads.ridge import KnowledgeEncoder
+from foro.types import Float32, Label
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """How a worker runs the backbone, and which FoRo it must have."""
+
+    version: str
+    gpu: bool
+    threads: int
+    image_size: int
+    precision: Precision
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a worker is."""
+
+    host: str
+    process: int
+
+
+@dataclass(frozen=True)
+class Absorbed:
+    """What a worker says when it has added a shard to its statistics, or why it has not."""
+
+    shard: int
+    images: int
+    bad: str | None = None
+
+
+class Worker:
+    """Turns decoded shards into statistics; plain Python, which Ray makes an actor of.
+
+    All that it has learned is lost with it. It never sees a shard twice, because nothing that it is asked to do is ever
+    repeated by Ray itself: whoever asked decides what is done again, and by whom.
+    """
+
+    def start(self, checkpoint: Checkpoint, runtime: Runtime, encoder: KnowledgeEncoder, readout_layers: int) -> Place:
+        """Loads the backbone; ``encoder`` has the projection and has learned nothing."""
+        if foro.__version__ != runtime.version:
+            raise EngineError(f"foro is {foro.__version__} on {socket.gethostname()}, but {runtime.version} here")
+        self._backbone: Backbone = load_backbone(
+            checkpoint,
+            engine="torch" if runtime.gpu else "onnx",
+            image_size=runtime.image_size,
+            threads=runtime.threads,
+            precision=runtime.precision,
+        )
+        self._encoder, self._readout_layers = encoder, readout_layers
+        self._learned = encoder.blank()
+        self._tokens: Float32 | None = None
+        self._searched: Float32 | None = None
+        return Place(socket.gethostname(), os.getpid())
+
+    def aim(self, labels: list[Label], prompt: Float32 | None) -> None:
+        """Names the classes of the shards to come, and the prompt that their features are made with."""
+        self._labels, self._prompt = labels, prompt
+        self._tokens = self._searched = None  # of a search that is over
+
+    def absorb(self, block: Any) -> Absorbed:
+        """Adds a shard to the statistics, all of it or nothing."""
+        shard = unpack(block)
+        if shard.bad is not None:
+            return Absorbed(shard.shard, 0, shard.bad)
+        batches = [readout(layers, self._readout_layers) for layers in self._layers(shard, self._prompt)]
+        self._learned.absorb(np.concatenate(batches), [self._labels[number] for number in shard.numbers])
+        return Absorbed(shard.shard, len(shard.numbers))
+
+    def hand_over(self) -> KnowledgeEncoder:
+        """Everything learned since the last time; from now on it belongs to whoever asked.
+
+        The projection, which all have, stays behind: what travels is G as a packed matrix, C and the counts.
+        """
+        learned, self._learned = self._learned, self._encoder.blank()
+        learned.projection = None
+        return learned
+
+    def take_over(self, learned: KnowledgeEncoder) -> None:
+        """Adds what another worker handed over."""
+        learned.projection = self._encoder.projection
+        self._learned.merge(learned)
+
+    def layers(self, block: Any, prompt: Float32 | None) -> tuple[int, Float32]:
+        """CLS of every layer (n, depth, dim) of a shard, and which shard that is."""
+        shard = unpack(block)
+        if shard.bad is not None:
+            raise InputError(shard.bad)
+        return shard.shard, np.concatenate(list(self._layers(shard, prompt)))
+
+    def hold(self, *blocks: Any) -> None:
+        """Keeps the tokens of a sample, in the order of its shards, for candidates to be compared on."""
+        shards = sorted((unpack(block) for block in blocks), key=lambda shard: shard.shard)
+        for shard in shards:
+            if shard.bad is not None:
+                raise InputError(shard.bad)
+        self._tokens = np.concatenate([tokens for shard in shards for tokens in self._embedded(shard)])
+
+    def sample_layers(self, prompt: Float32 | None) -> Float32:
+        """CLS of every layer (n, depth, dim) of the sample with one prompt (P, dim)."""
+        assert self._tokens is not None
+        layers: Float32 = self._backbone.forward(self._tokens, None if prompt is None else prompt[None])[0]
+        return layers
+
+    def compare_on(self, positions: NDArray[np.intp], fitness: Fitness) -> None:
+        """What the candidates to come are judged by, and on which part of the sample."""
+        assert self._tokens is not None
+        self._searched, self._fitness = self._tokens[positions], fitness
+
+    def judge(self, candidate: Float32) -> float:
+        """Fitness of one candidate (P, dim)."""
+        assert self._searched is not None
+        return self._fitness(self._backbone.forward(self._searched, candidate[None])[0])
+
+    def _layers(self, shard: Decoded, prompt: Float32 | None) -> Iterator[Float32]:
+        candidates = None if prompt is None else prompt[None]
+        for tokens in self._embedded(shard):
+            yield self._backbone.forward(tokens, candidates)[0]
+
+    def _embedded(self, shard: Decoded) -> Iterator[Float32]:
+        """Tokens of a shard, in the batches that a single process would use."""
+        for start in range(0, len(shard.crops), BATCH):
+            yield self._backbone.embed(self._backbone.preprocessing.normalise(shard.crops[start : start + BATCH]))

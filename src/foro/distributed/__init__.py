@@ -1,5 +1,0 @@
-"""Learning on many machines by Ray (extra ``ray``): the same classifier, to rounding, as on one."""
-
-from foro.distributed.engine import RayEngine
-
-__all__ = ["RayEngine"]

@@ -1,0 +1,373 @@
+"""A learner together with its model file: whatever was acknowledged survives a crash."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from foro.backbones import Backbone
+from foro.errors import FoRoWarning, InputError, ModelFileError
+from foro.files import write_model
+from foro.files.journal import Group, JournalWriter, Record, journal_path
+from foro.files.recovery import Recovery, adaptation_fields, is_damaged, recover
+from foro.heads.ridge.encoder import check_label, check_labels
+from foro.images.load import Images
+from foro.learner import Learner
+from foro.ledger import now
+from foro.lesson import LearnReport
+from foro.types import Label
+from foro.util.atomic_files import remove_leftovers
+from foro.util.interrupts import uninterrupted
+from foro.util.lock import locked
+
+LONGEST_KEY = 200
+
+MOST_JOURNAL = 64 * 2**20
+"""Bytes of the journal from which on the model file is better written, even while there is more to learn."""
+
+
+class DurableLearner:
+    """A learner and its model file: what was acknowledged survives a crash.
+
+    Every change is on the disk when its call returns, in a journal beside the model file (``MODEL.journal``), which
+    costs little. ``save`` then writes the model file and empties the journal; leaving a ``with`` block does so too.
+    Only one process at a time can have a model open like this. Readers use ``Learner.load`` at any time.
+
+    A change that fails or is interrupted is as if it had never been asked for. One with a ``key`` is made only once:
+    asked for again, it does nothing and returns what it returned the first time.
+
+    One thread makes changes. Others may predict meanwhile, with what ``learner.snapshot()`` gave that one thread.
+
+    Examples
+    --------
+    >>> from foro import Learner                                                            # doctest: +SKIP
+    >>> with DurableLearner.open("pets.foro", create=lambda: Learner("nano")) as pets:      # doctest: +SKIP
+    ...     pets.learn(["tom.jpg", "rex.jpg"], ["cat", "dog"])
+    ...     pets.forget("dog")
+    ...     pets.restore("dog")
+    """
+
+    learner: Learner
+    """What is known now, for reading: predict, labels, …"""
+
+    recovered: str | None
+    """One sentence on what opening found and finished or discarded, or None."""
+
+    def __init__(self, path: Path, learner: Learner, journal: JournalWriter, resources: ExitStack) -> None:
+        self.path = path
+        self.learner = learner
+        self.recovered = None
+        self._journal = journal
+        self._resources = resources
+        self._unsaved = False
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        create: Callable[[], Learner] | None = None,
+        backbone: str | Path | Backbone | None = None,
+        wait: bool = True,
+        waiting: Callable[[], None] | None = None,
+    ) -> DurableLearner:
+        """Opens a model for changes, and finishes what a crash has left.
+
+        Parameters
+        ----------
+        path
+            The model file.
+        create
+            Makes the learner if there is no model yet. The file is written by the first ``save``.
+        backbone
+            Where the model's backbone is, if not where it was.
+        wait
+            Whether to wait for another process that has the model open, or to refuse at once.
+        waiting
+            Is called once if it has to wait.
+        """
+        path = Path(path)
+        journal = journal_path(path)
+        if path.is_dir():
+            raise ModelFileError(f"{path} is a folder, not a model file")
+        made = None
+        if not path.exists() and not journal.exists():
+            if create is None:
+                raise ModelFileError(f"there is no file {path}")
+            made = create()  # before anything is on the disk: it may fail
+        with ExitStack() as resources:
+            lock = path.with_name(f"{path.name}.lock")
+            held = resources.enter_context(locked(lock, wait=False, tidy=True))
+            if not held and wait:
+                if waiting is not None:
+                    waiting()
+                held = resources.enter_context(locked(lock, tidy=True))
+            if not held:
+                raise ModelFileError(f"{path} is being changed by another process: try again when that has finished")
+            remove_leftovers(path)
+            durable = cls._opened(path, made, create, backbone, resources)
+            durable._resources = resources.pop_all()
+            return durable
+
+    @classmethod
+    def _opened(
+        cls,
+        path: Path,
+        made: Learner | None,
+        create: Callable[[], Learner] | None,
+        backbone: str | Path | Backbone | None,
+        resources: ExitStack,
+    ) -> DurableLearner:
+        journal = journal_path(path)
+        found: Recovery | None = None
+        said: list[str] = []
+        try:
+            found = recover(Learner, path, backbone)
+            learner, new, said = found.learner, not path.exists(), _recovered(path, found)
+        except ModelFileError:
+            if create is None or path.exists():
+                raise
+            learner, new = made or create(), True
+            if journal.exists():
+                said = [f"{path}: a change that was interrupted is discarded"]
+                if is_damaged(journal):
+                    said.append(f"{_copied_aside(journal)} has what could not be used")
+        damaged = found is not None and found.damaged
+        if damaged or (found is not None and found.foreign):
+            said.append(f"{_copied_aside(journal)} has what could not be used")
+        # A journal of which the model file has everything already is removed, as the save would have done.
+        start, end = (found.start, found.end) if found is not None and found.replayed else (0, 0)
+        durable = cls(path, learner, JournalWriter(journal, _header(learner, new), start, end), resources)
+        resources.callback(durable._journal.close)
+        durable.recovered = "; ".join(said) or None
+        filled = new and learner.encoder.samples > 0
+        durable._unsaved = filled or (found is not None and found.replayed > 0)
+        if damaged or filled:
+            durable.save()  # a journal goes on from a model file, or from a learner that knows nothing
+        elif end == start:
+            journal.unlink(missing_ok=True)
+        return durable
+
+    @property
+    def journal_bytes(self) -> int:
+        """How much has been written down since the last ``save``: what the next ``open`` would have to replay."""
+        return self._journal.size
+
+    def learn(
+        self,
+        images: Images,
+        labels: Sequence[Label],
+        *,
+        key: str | None = None,
+        held_out: float = 0.0,
+        facts: dict[str, Any] | None = None,
+    ) -> LearnReport:
+        """Learns a task, or any part of one, as ``Learner.learn`` does; it cannot be lost once this returns.
+
+        ``facts``, JSON-ready, are kept with the key: ``seen`` returns them too.
+        """
+        if (done := self._done(key, "learn")) is not None:
+            return LearnReport.from_dict(done["report"])
+        if self.learner.engine is not None:
+            return self._learn_elsewhere(images, labels, key, held_out, facts)
+        with self._journal.group() as group:
+
+            def keep(features: Any, names: list[Label], aside: bool) -> None:
+                group.add({"labels": names, "held_out": aside}, {"features": features})
+
+            lesson = self.learner.prepare(images, labels, held_out, keep)
+            adapted, arrays = adaptation_fields(self.learner._adaptation, lesson.adaptation)
+            when = now()
+            result = {"what": "learn", "when": when, "report": lesson.report().as_dict(), "facts": facts or {}}
+            with uninterrupted():
+                self._commit(group, key, result, adapted, arrays)
+                with self._applied():
+                    report = lesson.absorb(when)
+                self._made(key, {**result, "report": report.as_dict()})
+        if report.note:
+            warnings.warn(report.note, FoRoWarning, stacklevel=2)
+        return report
+
+    def _learn_elsewhere(
+        self, images: Images, labels: Sequence[Label], key: str | None, held_out: float, facts: dict[str, Any] | None
+    ) -> LearnReport:
+        """Learns by an engine from where no features come that could be written down: saves at once, like a merge."""
+        lesson = self.learner.prepare(images, labels, held_out)
+        when = now()
+        with uninterrupted(), self._applied():
+            report = lesson.absorb(when)
+            self._made(key, {"what": "learn", "when": when, "report": report.as_dict(), "facts": facts or {}})
+            self.save()
+        if report.note:
+            warnings.warn(report.note, FoRoWarning, stacklevel=3)
+        return report
+
+    def unlearn(self, images: Images, labels: Sequence[Label], *, key: str | None = None) -> None:
+        """Takes the influence of these very images back, exactly, as ``Learner.unlearn`` does."""
+        if self._done(key, "unlearn") is not None:
+            return
+        names = check_labels(labels)
+        features = self.learner._unlearnable(images)
+        when = now()
+        result = {"what": "unlearn", "when": when, "samples": len(names)}
+        with uninterrupted():
+            with self._applied(), self._journal.group() as group:
+                group.add({"labels": names}, {"features": features})
+                self.learner._unlearn(features, names, when)  # first, for only this tells whether they were learned
+                self._commit(group, key, result)
+            self._made(key, result)
+
+    def forget(self, label: Label, *, key: str | None = None) -> None:
+        """Never predicts the label again, as ``Learner.forget`` does."""
+        self._about("forget", label, self.learner.labels, key)
+
+    def restore(self, label: Label, *, key: str | None = None) -> None:
+        """Takes ``forget`` back, as if it had never been asked for."""
+        self._about("restore", label, self.learner.encoder.forgotten, key)
+
+    def merge(self, other: Learner, *, key: str | None = None) -> None:
+        """Adds everything that another learner knows, as ``Learner.merge`` does, and saves at once.
+
+        Writing its statistics into the journal would take as long as writing the model file.
+        """
+        if self._done(key, "merge") is not None:
+            return
+        when = now()
+        with uninterrupted(), self._applied():
+            self.learner._merge(other, when)
+            self._made(key, {"what": "merge", "when": when, "samples": other.encoder.samples})
+            self.save()
+
+    def seen(self, key: str) -> dict[str, Any] | None:
+        """What came of the change with this key: ``what`` and ``when``, of ``learn`` its ``report``; None: not made."""
+        return self.learner.ledger.keys.get(key)
+
+    def save(self) -> None:
+        """Writes the model file, atomically, and empties the journal; a crash between the two counts nothing twice."""
+        self._check_open()
+        arrays, metadata = self.learner.state()
+        try:
+            write_model(self.path, arrays, metadata)
+        except ModelFileError as error:
+            if self._journal.size:
+                raise ModelFileError(f"{error}; what was learned is safe in {self._journal.path}") from None
+            raise
+        ledger = self.learner.ledger
+        ledger.previous, ledger.stamp = ledger.stamp, metadata["ledger"]["stamp"]
+        self._unsaved = False
+        self._journal.restart(_header(self.learner, new=False))
+
+    def close(self) -> None:
+        """Lets other processes open the model. What was not saved is in the journal, where the next one finds it."""
+        self._closed = True
+        self._resources.close()
+
+    def __enter__(self) -> DurableLearner:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
+        try:
+            if kind is None and (self._unsaved or self._journal.size):
+                self.save()
+        finally:
+            self.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ModelFileError(f"{self.path} was closed: open it again to change it")
+
+    def _about(self, what: str, label: Label, known: list[Label], key: str | None) -> None:
+        """Forgets or restores a label."""
+        if self._done(key, what) is not None:
+            return
+        label = check_label(label)
+        if label not in known:
+            getattr(self.learner, what)(label)  # which says what is wrong
+        when = now()
+        result = {"what": what, "when": when, "label": label}
+        with self._journal.group() as group, uninterrupted():
+            self._commit(group, key, result, {"label": label})
+            with self._applied():
+                getattr(self.learner, f"_{what}")(label, when)
+            self._made(key, result)
+
+    def _done(self, key: str | None, what: str) -> dict[str, Any] | None:
+        """What came of this very change, if it was made before."""
+        self._check_open()
+        if key is None:
+            return None
+        if not isinstance(key, str) or not 1 <= len(key) <= LONGEST_KEY:
+            raise InputError(f"a key must be a text of 1 to {LONGEST_KEY} characters, not {key!r}")
+        done = self.seen(key)
+        if done is not None and done["what"] != what:
+            raise InputError(f"the key {key!r} was used before, to {done['what']}: take another one to {what}")
+        return done
+
+    def _commit(
+        self,
+        group: Group,
+        key: str | None,
+        result: dict[str, Any],
+        more: dict[str, Any] | None = None,
+        arrays: dict[str, Any] | None = None,
+    ) -> None:
+        fields = {"sequence": self.learner.ledger.sequence + 1, "key": key, "result": result}
+        group.commit({**fields, "what": result["what"], "when": result["when"], **(more or {})}, arrays or {})
+
+    def _made(self, key: str | None, result: dict[str, Any]) -> None:
+        self.learner.ledger.sequence += 1
+        self.learner.ledger.remember(key, result)
+        self._unsaved = True
+
+    @contextmanager
+    def _applied(self) -> Iterator[None]:
+        """Memory and disk say the same: if either step fails, the learner is read again from the disk."""
+        try:
+            yield
+        except BaseException:
+            source, backbone, engine = self.learner._source, self.learner.backbone, self.learner.engine
+            if self.path.exists() or self._journal.size:
+                self.learner = recover(Learner, self.path, backbone).learner
+            else:
+                header = self._journal.header
+                self.learner = Learner.from_state(header.arrays, header.fields["model"], self.path, backbone)
+            self.learner._source, self.learner.engine = source, engine
+            raise
+
+
+def _header(learner: Learner, new: bool) -> Record:
+    """What a journal starts from; without a model file, the learner itself, which has learned nothing yet."""
+    fields = {"stamp": learner.ledger.stamp, "sequence": learner.ledger.sequence}
+    if not new or learner.encoder.samples:
+        return Record(fields, {})
+    arrays, metadata = learner.state()
+    metadata["ledger"] |= {"stamp": learner.ledger.stamp, "previous": learner.ledger.previous}
+    return Record({**fields, "model": metadata}, arrays)
+
+
+def _recovered(path: Path, found: Recovery | None) -> list[str]:
+    if found is None:
+        return []
+    said = []
+    if found.replayed:
+        changes = "a change" if found.replayed == 1 else f"{found.replayed} changes"
+        said.append(f"{changes} that {'was' if found.replayed == 1 else 'were'} not saved yet came from the journal")
+    if found.interrupted:
+        said.append(f"{'another' if said else 'a change'} that was interrupted is discarded")
+    if found.damaged:
+        said.append("a part of the journal is damaged, and what follows it is lost")
+    if found.foreign:
+        said.append("the journal beside it belongs to another model")
+    return [f"{path}: {said[0]}", *said[1:]] if said else []
+
+
+def _copied_aside(journal: Path) -> Path:
+    number = 1
+    while (aside := journal.with_name(f"{journal.name}.{number}")).exists():
+        number += 1
+    return Path(shutil.copy2(journal, aside))

@@ -1,5 +1,0 @@
-"""Models to predict with elsewhere: one ONNX graph from an image to probabilities, or a small file for FoRo."""
-
-from foro.export.export import Exported, export_model
-
-__all__ = ["Exported", "export_model"]

@@ -1,0 +1,1 @@
+"""From images to the feature vectors that a head sees."""

@@ -1,0 +1,120 @@
+"""``foro export``: writes a model for predicting elsewhere, and checks what was written on real images."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foro.errors import BackboneError, InputError, ModelFileError
+from foro.files.inference_file import load_snapshot, write_inference
+from foro.images.load import Images, load_image
+from foro.snapshot import Snapshot
+
+TOLERANCE = 1e-3
+"""Largest difference of a probability: what single precision may cost."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written, and how far it is from the model on the images it was checked on."""
+
+    files: tuple[Path, ...]
+    checked_images: int
+    largest_difference: float  # of any probability
+    same_labels: int  # images with the same most likely label
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files."""
+        return sum(file.stat().st_size for file in self.files)
+
+
+def export_model(snapshot: Snapshot, path: str | Path, images: Images | None = None) -> Exported:
+    """Writes ``.onnx`` or ``.safetensors``, reads it again, and compares both on images (digits, if none are given)."""
+    path = Path(path)
+    kinds = {".onnx": _write_onnx, ".safetensors": _write_safetensors}
+    if path.suffix.lower() not in kinds:
+        raise InputError(f"{path} must end in .onnx or .safetensors, which tells what to write")
+    if images is not None and not len(images):
+        raise InputError("there is no image to check the export on")
+    checked = _digits() if images is None else images
+    expected = snapshot.probabilities(checked)
+    files, found = kinds[path.suffix.lower()](snapshot, path, checked)
+    difference = float(np.abs(found - expected).max()) if found.shape == expected.shape else np.inf
+    same = int((found.argmax(axis=1) == expected.argmax(axis=1)).sum()) if np.isfinite(difference) else 0
+    if not difference <= TOLERANCE:
+        for file in files:
+            file.unlink(missing_ok=True)
+        raise ModelFileError(
+            f"{path} was removed again: its probabilities differ from the model's by up to {difference:.2g}, "
+            f"more than {TOLERANCE:g}"
+        )
+    return Exported(tuple(files), len(expected), difference, same)
+
+
+def _write_safetensors(snapshot: Snapshot, path: Path, images: Images) -> tuple[list[Path], NDArray[Any]]:
+    write_inference(snapshot, path)
+    return [path], load_snapshot(path, snapshot.extractor.backbone).probabilities(images)
+
+
+def _write_onnx(snapshot: Snapshot, path: Path, images: Images) -> tuple[list[Path], NDArray[Any]]:
+    from foro.files.export.model_graph import build_model_graph
+    from foro.files.export.onnx_file import write_onnx
+
+    backbone: Any = snapshot.extractor.backbone
+    if not hasattr(backbone, "checkpoint"):
+        raise BackboneError(f"the weights of {backbone.name} cannot be read, which ONNX needs: load it by name")
+    if "-" in backbone.fingerprint:
+        raise BackboneError(f"{backbone.name} runs with quantised weights, which cannot be exported to ONNX")
+    files = write_onnx(path, build_model_graph(snapshot, backbone.checkpoint()), describe(snapshot))
+    return files, run_onnx(path, [backbone.preprocessing.crop(load_image(image)) for image in images])
+
+
+def describe(snapshot: Snapshot) -> dict[str, str]:
+    """The metadata of an ONNX file: everything to prepare an image and to read the answer."""
+    backbone = snapshot.extractor.backbone
+    how = backbone.preprocessing
+    values = how.to_dict()
+    size, resized = how.image_size, int(how.image_size / how.crop_pct)
+    steps = {
+        "center": f"resize the shorter side to {resized} ({how.interpolation}), cut the central square of {size}",
+        "squash": f"resize to {resized} × {resized} ({how.interpolation}), cut the central square of {size}",
+        "border": f"resize the longer side to {resized} ({how.interpolation}), pad to a square of {size}",
+    }
+    facts = {
+        "labels": list(snapshot.labels),
+        "preprocessing": {
+            **values,
+            "resize": resized,
+            "steps": f"upright RGB; {steps[how.crop_mode]}; bytes, not normalised",
+        },
+        "backbone": {"name": backbone.name, "fingerprint": backbone.fingerprint},
+        "sharpness": snapshot.sharpness,
+    }
+    return {key: json.dumps(value, ensure_ascii=False) for key, value in facts.items()}
+
+
+def run_onnx(path: Path, crops: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+    """Probabilities (n, c) of crops (S, S, 3) by bare ONNX Runtime, eight at a time."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    parts = [
+        session.run(["probabilities"], {"image": np.stack(crops[start : start + 8])})[0]
+        for start in range(0, len(crops), 8)
+    ]
+    found: NDArray[np.float32] = np.concatenate(parts)
+    return found
+
+
+def _digits() -> NDArray[np.uint8]:
+    """Real images that are always there."""
+    from foro.images.digits import read_digits
+
+    return read_digits()[1][0][:32]

@@ -1,0 +1,1 @@
+"""Closed-form classifiers over feature vectors."""

@@ -1,0 +1,65 @@
+"""How sure the classifier may be: measured on samples that it is asked about as if it had never seen them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foro.heads.calibration import TYPICAL_SHARPNESS, fit_sharpness
+from foro.types import Float64, Label
+
+LEAST_FREEDOM = 1e-9
+"""Of a sample that the classifier knows by heart, so that nothing is divided by zero."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Accuracy on samples that were left out one at a time: what to expect of new images of the same kind.
+
+    ``accuracy`` is None where no sample could be judged. ``classes`` has every label with how many of its samples
+    were judged and how many of these were told right.
+    """
+
+    accuracy: float | None
+    samples: int
+    classes: dict[Label, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """Leave-one-out scores (n, c) of samples, their classes (n,), and the sharpness that fits them."""
+
+    scores: Float64
+    classes: NDArray[np.int64]
+    sharpness: float
+
+    @classmethod
+    def fit(cls, scores: Float64, classes: NDArray[np.int64]) -> Confidence:
+        """Fits the sharpness; without a sample, or with nothing to choose from, it is a typical one."""
+        if not len(scores) or scores.shape[1] < 2:
+            return cls(scores, classes, TYPICAL_SHARPNESS)
+        # As Platt did: a few samples that are all right do not make certain that the next one is.
+        return cls(scores, classes, fit_sharpness(scores, classes, smoothing=1 / (len(scores) + 2)))
+
+    def without(self, number: int) -> Confidence:
+        """What remains when a class is forgotten: scores of classes do not depend on each other."""
+        kept = self.classes != number
+        classes = self.classes[kept]
+        return Confidence.fit(np.delete(self.scores[kept], number, axis=1), classes - (classes > number))
+
+    def estimate(self, labels: list[Label]) -> Estimate:
+        """Accuracy, overall and for each of the labels."""
+        right = self.scores.argmax(axis=1) == self.classes
+        classes = {
+            label: (int((self.classes == number).sum()), int(right[self.classes == number].sum()))
+            for number, label in enumerate(labels)
+        }
+        return Estimate(float(right.mean()) if len(right) else None, len(right), classes)
+
+
+def leave_one_out_scores(scores: Float64, targets: Float64, leverages: Float64) -> Float64:
+    """Scores (n, c) without the sample itself, from those with it: y − (y − s) / (1 − hᵀA⁻¹h), no refit."""
+    freedom = np.maximum(1.0 - leverages, LEAST_FREEDOM)
+    return np.asarray(targets - (targets - scores) / freedom[:, None])

@@ -1,0 +1,484 @@
+"""The knowledge encoder: a closed-form classifier that absorbs samples forever and never forgets one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from foro.errors import InputError
+from foro.heads.calibration import probabilities
+from foro.heads.ridge.confidence import Confidence, Estimate, leave_one_out_scores
+from foro.heads.ridge.forgotten import Forgotten
+from foro.heads.ridge.projection import RandomProjection
+from foro.heads.ridge.reservoir import Reservoir
+from foro.heads.ridge.solver import Solver
+from foro.heads.ridge.statistics import BLOCK, Classes, Statistics
+from foro.types import Arrays, Float64, Label
+from foro.util.interrupts import uninterrupted
+
+Regularisation = float | Literal["auto"]
+
+LARGEST_FEATURE = 1e100
+NEVER_LEARNED = "these samples cannot be removed: they were never learned"
+
+
+class KnowledgeEncoder:
+    """Ridge classifier over randomly projected features, updated exactly from sufficient statistics.
+
+    After any sequence of calls it is the ridge classifier of all samples at once for ``regularisation_used``. With
+    ``"auto"`` that γ is chosen anew from everything learned, except that up to 256 streamed samples keep the last one.
+
+    Parameters
+    ----------
+    features
+        Width d of the feature vectors.
+    projection_dim
+        M, the width of the random projection; None uses the features as they are.
+    regularisation
+        γ, or ``"auto"`` to choose it by generalised cross-validation over everything learned so far.
+    activation
+        φ of the projection: ``relu``, ``gelu`` or ``tanh``.
+    seed
+        Of the projection and of the probes of the cross-validation.
+
+    Examples
+    --------
+    >>> encoder = KnowledgeEncoder(features=2, projection_dim=64)
+    >>> encoder.absorb([[0, 1], [0, 2], [1, 0], [2, 0]], ["up", "up", "right", "right"])
+    >>> encoder.predict([[0, 3], [3, 0]])
+    ['up', 'right']
+    >>> encoder.absorb([[-1, 0], [-2, 0]], ["left", "left"])
+    >>> encoder.predict([[0, 3], [3, 0], [-3, 0]])
+    ['up', 'right', 'left']
+    """
+
+    def __init__(
+        self,
+        features: int,
+        projection_dim: int | None = 8192,
+        regularisation: Regularisation = "auto",
+        activation: str = "relu",
+        seed: int = 0,
+    ) -> None:
+        if features < 1:
+            raise InputError(f"features must be at least 1, not {features}")
+        projection = (
+            None if projection_dim is None else RandomProjection.draw(features, projection_dim, activation, seed)
+        )
+        self._assemble(features, projection, regularisation, seed, Statistics(projection_dim or features))
+
+    def _assemble(
+        self,
+        features: int,
+        projection: RandomProjection | None,
+        regularisation: Regularisation,
+        seed: int,
+        statistics: Statistics,
+    ) -> None:
+        self.features = features
+        self.projection = projection
+        self.seed = seed
+        self._labels: list[Label] = []
+        self._statistics = statistics
+        self.regularise(regularisation)
+        self._reservoir = Reservoir(features)
+        self._forgotten: dict[Label, Forgotten] = {}
+
+    def regularise(self, regularisation: Regularisation) -> None:
+        """Solves with another γ from now on; the statistics do not contain it."""
+        self.regularisation = check_regularisation(regularisation)
+        gamma = None if self.regularisation == "auto" else float(self.regularisation)
+        self._solver = Solver(self._statistics, gamma, self.seed)
+        self._solution: tuple[Float64, float] | None = None
+        self._confidence: Confidence | None = None
+
+    @property
+    def labels(self) -> list[Label]:
+        """Every label that can be predicted, in the order in which they were first seen."""
+        return list(self._labels)
+
+    @property
+    def counts(self) -> dict[Label, int]:
+        """How many samples of each label were absorbed."""
+        return dict(zip(self._labels, self._statistics.counts.tolist(), strict=True))
+
+    @property
+    def means(self) -> Float64:
+        """Mean projected features (c, M) of the samples of each of ``labels``."""
+        means: Float64 = self._statistics.cross.T / self._statistics.counts[:, None]
+        return means
+
+    @property
+    def samples(self) -> int:
+        """How many samples the statistics hold."""
+        return self._statistics.samples
+
+    @property
+    def projection_dim(self) -> int:
+        """M: the width of the features that the classifier sees."""
+        return self._statistics.size
+
+    @property
+    def regularisation_used(self) -> float:
+        """The γ of the present classifier; solves for it if needed."""
+        return self._solve()[1]
+
+    @property
+    def weights(self) -> Float64:
+        """The present classifier W (M, c), a read-only view; solves for it if needed."""
+        view: Float64 = self._solve()[0].view()
+        view.flags.writeable = False
+        return view
+
+    def absorb(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
+        """Learns samples X (n, d) with their labels; new labels may come at any time, and old ones again."""
+        features, names = self._checked(X, labels)
+        known = {label: number for number, label in enumerate(self._labels)}
+        for name in names:
+            known.setdefault(name, len(known))
+        classes = np.array([known[name] for name in names])
+        blocks = self._blocks(features)
+        with uninterrupted():
+            self._statistics.reserve(len(known), len(names))
+            self._solution, self._confidence, self._labels = None, None, list(known)
+            self._statistics.add(blocks, classes)
+            self._reservoir.add(features, names)
+
+    def remove(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
+        """Unlearns samples that were absorbed before: the classifier is as if they had never been seen."""
+        features, names = self._checked(X, labels)
+        dropped = [name for name in dict.fromkeys(names) if name in self._forgotten and name not in self._labels]
+        with uninterrupted():
+            for name in dropped:
+                self.restore(name)
+            try:
+                self._remove(features, names)
+            finally:
+                for name in dropped:
+                    if name in self._labels:
+                        self.drop(name)
+
+    def _remove(self, features: Float64, names: list[Label]) -> None:
+        counts = self.counts
+        for name, count in Counter(names).items():
+            learned = counts.get(name, 0)
+            if count > learned:
+                raise InputError(f"cannot remove {count} samples of {name!r}: only {learned} were learned")
+        classes = np.array([self._labels.index(name) for name in names])
+        if not self._statistics.subtract(self._blocks(features), classes):
+            raise InputError(NEVER_LEARNED)
+        solution, self._solution = self._solution, None
+        if self.samples:
+            try:
+                self._solve()
+            except InputError:
+                self._statistics.add(self._blocks(features), classes)
+                self._solution = solution
+                raise InputError(NEVER_LEARNED) from None
+        self._confidence = None
+        self._reservoir.remove(features, names)
+        if not self.samples:
+            self._reservoir = Reservoir(self.features)
+        for name, count in self.counts.items():
+            if count == 0:
+                self._discard(self._labels.index(name))
+
+    def merge(self, other: KnowledgeEncoder, order: Iterable[Label] | None = None) -> None:
+        """Adds everything that ``other`` has learned, as if it had been learned here.
+
+        New labels come in the order in which they stand in ``order``, or in which ``other`` has them.
+        """
+        difference = self.difference(other)
+        if difference:
+            raise InputError(f"these encoders cannot be merged: their {difference} differ")
+        known = {label: number for number, label in enumerate(self._labels)}
+        for label in other._labels if order is None else order:
+            known.setdefault(label, len(known))
+        numbers: Classes = np.array([known[label] for label in other._labels], dtype=np.int64)
+        with uninterrupted():
+            self._statistics.reserve(len(known), other.samples)
+            self._solution, self._confidence, self._labels = None, None, list(known)
+            self._statistics.merge(other._statistics, numbers)
+            self._reservoir.merge(other._reservoir)
+            for label, dropped in other._forgotten.items():
+                earlier = self._forgotten.get(label)
+                self._forgotten[label] = dropped if earlier is None else earlier.joined(dropped)
+
+    def difference(self, other: KnowledgeEncoder) -> str | None:
+        """What stops the two from being merged, or None."""
+        if self.features != other.features:
+            return "numbers of features"
+        if (self.projection is None) != (other.projection is None):
+            return "projections"
+        if self.projection and other.projection and not self.projection.same_as(other.projection):
+            return "projections"
+        return None
+
+    def drop(self, label: Label) -> None:
+        """Never predicts the label again; its samples still tell the other labels what they are not."""
+        if label not in self._labels:
+            raise InputError(f"{label!r} was never learned; known labels: {_listed(self._labels)}")
+        number = self._labels.index(label)
+        column, count = self._statistics.cross[:, number].copy(), int(self._statistics.counts[number])
+        with uninterrupted():
+            dropped = Forgotten(column, count, self._discard(number))
+            earlier = self._forgotten.get(label)
+            self._forgotten[label] = dropped if earlier is None else earlier.joined(dropped)
+
+    def restore(self, label: Label) -> None:
+        """Takes ``drop`` back: everything is as if the label had never been dropped, but it comes last."""
+        if label not in self._forgotten:
+            raise InputError(f"{label!r} was not forgotten; forgotten labels: {_listed(self.forgotten)}")
+        with uninterrupted():
+            if label not in self._labels:
+                self._statistics.reserve(len(self._labels) + 1, 0)
+                self._labels.append(label)
+            dropped = self._forgotten.pop(label)
+            self._statistics.restore(self._labels.index(label), dropped.column, dropped.count)
+            self._reservoir.merge(dropped.reservoir)
+            self._solver.reset()
+            self._solution = self._confidence = None
+
+    @property
+    def forgotten(self) -> list[Label]:
+        """Labels that were dropped and can be restored."""
+        return list(self._forgotten)
+
+    def _discard(self, number: int) -> Reservoir:
+        """Takes a class out for good; returns its samples in the reservoir."""
+        if self._solution is not None:
+            weights, gamma = self._solution
+            self._solution = np.delete(weights, number, axis=1), gamma
+        if self._confidence is not None:
+            self._confidence = self._confidence.without(number)
+        label = self._labels.pop(number)
+        self._statistics.drop(number)
+        self._solver.drop(number)
+        return self._reservoir.drop(label)
+
+    def scores(self, X: ArrayLike) -> Float64:
+        """Scores (n, c) of features X (n, d), one column for each of ``labels``."""
+        weights = self._solve()[0]
+        features = check_features(X, self.features, empty=True)
+        parts = [block @ weights for block in self._blocks(features)]
+        return np.concatenate(parts) if parts else np.zeros((0, len(self._labels)))
+
+    def predict(self, X: ArrayLike) -> list[Label]:
+        """The label with the highest score for each of the features X (n, d)."""
+        return [self._labels[number] for number in self.scores(X).argmax(axis=1)]
+
+    def probabilities(self, X: ArrayLike) -> Float64:
+        """How likely each of ``labels`` is (n, c) for features X (n, d): as sure as ``estimate`` is right."""
+        return probabilities(self.scores(X), self.sharpness)
+
+    @property
+    def sharpness(self) -> float:
+        """Of the softmax that turns scores into probabilities, fitted on samples that were left out one at a time."""
+        return self._measured().sharpness
+
+    def estimate(self) -> Estimate:
+        """Accuracy to expect, overall and for each label, from up to 512 samples that were left out one at a time.
+
+        Exact for the present γ. A sample that is the only one of its label cannot be judged.
+        """
+        return self._measured().estimate(self._labels)
+
+    def project(self, X: ArrayLike) -> Float64:
+        """What the classifier sees of features X (n, d): φ(x W_rp), shape (n, M)."""
+        features = check_features(X, self.features, empty=True)
+        return features if self.projection is None else self.projection(features)
+
+    def blank(self, thin_limit: int | None = None) -> KnowledgeEncoder:
+        """An encoder with the same projection and settings that has learned nothing.
+
+        Up to ``thin_limit`` samples it needs no M × M matrix; the default suits a long life.
+        """
+        twin = KnowledgeEncoder.__new__(KnowledgeEncoder)
+        statistics = Statistics(self._statistics.size, thin_limit)
+        twin._assemble(self.features, self.projection, self.regularisation, self.seed, statistics)
+        return twin
+
+    def state(self) -> tuple[Arrays, dict[str, Any]]:
+        """Everything to store: arrays by name, and JSON-ready settings. The classifier is stored where it is solved."""
+        statistics = self._statistics
+        weights, gamma = self._solve() if self._labels else (None, None)  # first: both may move the tail
+        confidence = self._measured() if self._labels else None
+        arrays: Arrays = {
+            "cross": statistics.cross.T,
+            "counts": statistics.counts,
+            "tail": statistics.tail,
+            "tail_classes": statistics.tail_classes,
+        }
+        if statistics.gram is not None:
+            arrays["gram"] = statistics.gram
+        if self.projection is not None:
+            arrays["projection"] = self.projection.matrix
+        kept, reservoir = self._reservoir.state(self._labels)
+        arrays |= {f"reservoir.{name}": array for name, array in kept.items()}
+        if weights is not None and confidence is not None:
+            arrays["weights"] = weights.T
+            arrays["confidence.scores"] = confidence.scores.astype(np.float32)
+            arrays["confidence.classes"] = confidence.classes
+        if self._forgotten:
+            arrays |= Forgotten.state(self._forgotten)
+        settings = {
+            "features": self.features,
+            "activation": self.projection.activation if self.projection else None,
+            "regularisation": self.regularisation,
+            "regularisation_used": gamma,
+            "seed": self.seed,
+            "samples": statistics.samples,
+            "packed": statistics.gram is not None,
+            "labels": self._labels,
+            "forgotten": self.forgotten,
+            "reservoir": reservoir,
+            "sharpness": confidence.sharpness if confidence else None,
+        }
+        return arrays, settings
+
+    @classmethod
+    def from_state(cls, arrays: Arrays, settings: dict[str, Any]) -> KnowledgeEncoder:
+        """The encoder whose ``state`` this is; takes over the arrays.
+
+        A part that is not there is a KeyError, one that does not fit the others a ValueError.
+        """
+        _check_state(arrays, settings)
+        projection = None
+        if settings["activation"] is not None:
+            projection = RandomProjection(arrays["projection"], settings["activation"])
+        statistics = Statistics(arrays["cross"].shape[1])
+        statistics.samples = settings["samples"]
+        statistics.counts, statistics.cross = arrays["counts"], arrays["cross"].T
+        statistics.gram = arrays["gram"] if settings["packed"] else None
+        statistics.tail, statistics.tail_classes = arrays["tail"], arrays["tail_classes"]
+        encoder = cls.__new__(cls)
+        encoder._assemble(settings["features"], projection, settings["regularisation"], settings["seed"], statistics)
+        encoder._labels = list(settings["labels"])
+        if encoder._labels:
+            encoder._solver.keep(settings["regularisation_used"])
+            encoder._solution = arrays["weights"].T, settings["regularisation_used"]
+        if "reservoir" in settings:  # not in the files of FoRo 0.1
+            mine = [name for name in arrays if name.startswith("reservoir.")]
+            kept = {name.removeprefix("reservoir."): arrays[name] for name in mine}
+            encoder._reservoir = Reservoir.from_state(kept, settings["reservoir"], encoder._labels)
+            if encoder._labels:
+                scores, classes = arrays["confidence.scores"].astype(np.float64), arrays["confidence.classes"]
+                encoder._confidence = Confidence(scores, classes, settings["sharpness"])
+        encoder._forgotten = Forgotten.from_state(arrays, settings.get("forgotten", []))
+        return encoder
+
+    def _solve(self) -> tuple[Float64, float]:
+        if not self._labels:
+            raise InputError("nothing has been learned yet")
+        if self._solution is None:
+            self._solution = self._solver.solve()
+        return self._solution
+
+    def _measured(self) -> Confidence:
+        """What the samples of the reservoir say of the present classifier."""
+        weights, gamma = self._solve()
+        if self._confidence is None:
+            counts, reservoir = self.counts, self._reservoir
+            judged = [number for number, label in enumerate(reservoir.labels) if counts[label] > 1]
+            classes = np.array([self._labels.index(reservoir.labels[number]) for number in judged], dtype=np.int64)
+            rows = self.project(reservoir.features[judged])
+            scores = rows @ weights
+            if judged:
+                leverages = self._solver.leverages(rows, [reservoir.hashes[number] for number in judged], gamma)
+                targets = np.asarray(classes[:, None] == np.arange(len(self._labels)), dtype=np.float64)
+                scores = leave_one_out_scores(scores, targets, leverages)
+            self._confidence = Confidence.fit(scores, classes)
+        return self._confidence
+
+    def _blocks(self, features: Float64) -> Iterator[Float64]:
+        """Projected features, a block of rows at a time: memory does not grow with the number of samples."""
+        for start in range(0, len(features), BLOCK):
+            block = features[start : start + BLOCK]
+            yield block if self.projection is None else self.projection(block)
+
+    def _checked(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> tuple[Float64, list[Label]]:
+        features = check_features(X, self.features)
+        names = check_labels(labels)
+        if len(names) != len(features):
+            raise InputError(f"{len(features)} samples came with {len(names)} labels")
+        return features, names
+
+
+def check_features(X: ArrayLike, width: int, empty: bool = False) -> Float64:
+    """X as float64 (n, width), or an error that says what is wrong with it."""
+    try:
+        features = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"features must be numbers in rows of equal length ({error})") from None
+    if features.ndim != 2 or features.shape[1] != width:
+        raise InputError(f"features must have the shape (n, {width}), not {features.shape}")
+    if not len(features) and not empty:
+        raise InputError("there is no sample to learn from")
+    if not np.isfinite(features).all():
+        raise InputError(f"sample {int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])} has a NaN or infinity")
+    if len(features) and np.abs(features).max() > LARGEST_FEATURE:
+        raise InputError(f"a feature is larger than {LARGEST_FEATURE:g}: its square could not be added up")
+    return features
+
+
+def check_label(label: object) -> Label:
+    """A label as a plain string or integer."""
+    if isinstance(label, str):
+        try:
+            label.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"the label {label!r} is not valid Unicode") from None
+        return str(label)
+    if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
+        return int(label)
+    raise InputError(f"a label must be a string or an integer, not {label!r}")
+
+
+def check_labels(labels: object) -> list[Label]:
+    """Labels as a list of plain strings and integers."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise InputError(f"labels must be a list with one label for each sample, not {labels!r}")
+    return [check_label(label) for label in labels]
+
+
+def check_regularisation(value: Regularisation) -> Regularisation:
+    if value == "auto":
+        return "auto"
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not (np.isfinite(value) and value > 0):
+        raise InputError(f'regularisation must be a positive number or "auto", not {value!r}')
+    return float(value)
+
+
+def _check_state(arrays: Arrays, settings: dict[str, Any]) -> None:
+    classes, size = arrays["cross"].shape
+    projected, forgotten = settings["activation"] is not None, settings.get("forgotten", [])
+    expected = {
+        "counts": (classes,),
+        "tail": (len(arrays["tail_classes"]), size),
+        **({"gram": (size * (size + 1) // 2,)} if settings["packed"] else {}),
+        **({"projection": (settings["features"], size)} if projected else {}),
+        **({"weights": (classes, size)} if classes else {}),
+        **({"forgotten.cross": (len(forgotten), size), "forgotten.counts": (len(forgotten),)} if forgotten else {}),
+    }
+    if "reservoir" in settings:
+        kept = len(arrays["reservoir.classes"])
+        expected |= {"reservoir.features": (kept, settings["features"]), "reservoir.counts": (kept,)}
+        if classes:
+            expected["confidence.scores"] = (len(arrays["confidence.classes"]), classes)
+        numbers = [arrays[name] for name in ("reservoir.classes", "confidence.classes") if name in arrays]
+        if any(((each < 0) | (each >= classes)).any() for each in numbers):
+            raise ValueError("a kept sample is of no class")
+    for name, shape in expected.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has the shape {arrays[name].shape}, not {shape}")
+    if len(settings["labels"]) != classes or not (projected or settings["features"] == size):
+        raise ValueError("labels or features do not fit the statistics")
+
+
+def _listed(labels: list[Label], most: int = 8) -> str:
+    shown = ", ".join(map(repr, labels[:most])) or "none"
+    return f"{shown} and {len(labels) - most} more" if len(labels) > most else shown

@@ -1,0 +1,135 @@
+"""Generalised cross-validation: the γ that predicts best, from the sufficient statistics alone.
+
+GCV(γ) = n ‖Y − HW‖² / (n − dof)² with W = (G + γI)⁻¹C and dof = tr(G (G + γI)⁻¹). It needs no sample, so it sees all
+tasks ever learned. γ is taken from a fixed grid of four values a decade: a choice from a grid is the same on every
+machine and for every order of the samples, where a continuous one would differ in its last digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import qr
+
+from foro.errors import InputError
+from foro.heads.ridge import packed
+from foro.heads.ridge.statistics import Statistics
+from foro.types import Float64
+
+NOT_POSITIVE = "the statistics are not positive: samples were removed that had never been learned"
+
+STEPS_PER_DECADE = 4
+LOWEST, HIGHEST = 1e-6, 1e3
+"""Ends of the grid, in units of the mean squared norm of a sample."""
+
+NOISE = 1e-12
+"""Part of a sum below which it is rounding: what is left of ‖Y‖², or an eigenvalue beside the largest."""
+
+TIE = 1e-6
+"""Relative difference of GCV below which two γ are equally good; far above what rounding can make of it."""
+
+
+def grid_value(index: int) -> float:
+    return float(10.0 ** (index / STEPS_PER_DECADE))
+
+
+def grid_index(value: float) -> int:
+    return round(float(np.log10(value)) * STEPS_PER_DECADE)
+
+
+def grid(trace: float, samples: int) -> range:
+    """Indices of all γ to choose from, for statistics of this trace."""
+    scale = trace / samples
+    return range(grid_index(LOWEST * scale), grid_index(HIGHEST * scale) + 1)
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues (r,) of G and VᵀC (r, c) for its eigenvectors V: the ridge solution and GCV for every γ at once.
+
+    V (M, r) is ``vectors``, or ``basis @ vectors`` for an orthonormal basis (M, k) of the samples' span.
+    """
+
+    values: Float64
+    basis: Float64 | None
+    vectors: Float64
+    cross: Float64
+    samples: int
+    targets_norm: float  # ‖Y‖²: the number of samples that have a class
+
+    @classmethod
+    def of_matrix(cls, gram: Float64, statistics: Statistics) -> Spectrum:
+        """Of a dense Gram matrix of the first ``len(gram)`` features."""
+        values, vectors = np.linalg.eigh(gram)  # not SciPy's: other threads go on meanwhile
+        if values[0] < -10 * len(gram) * np.finfo(np.float64).eps * values[-1]:
+            raise InputError(NOT_POSITIVE)
+        return cls._of(values, None, vectors, statistics.cross[: len(gram)], statistics)
+
+    @classmethod
+    def of_rows(cls, rows: Float64, statistics: Statistics) -> Spectrum:
+        """Of G = rowsᵀ rows with fewer rows than features."""
+        basis, triangle = qr(rows.T, mode="economic")
+        values, vectors = np.linalg.eigh(triangle @ triangle.T)
+        return cls._of(values, basis, vectors, basis.T @ statistics.cross, statistics)
+
+    @classmethod
+    def _of(
+        cls, values: Float64, basis: Float64 | None, vectors: Float64, cross: Float64, statistics: Statistics
+    ) -> Spectrum:
+        kept = values > values[-1] * NOISE
+        vectors = vectors[:, kept]
+        labelled = float(statistics.counts.sum())
+        return cls(values[kept], basis, vectors, vectors.T @ cross, statistics.samples, labelled)
+
+    def weights(self, regularisation: float) -> Float64:
+        """W (M, c) = V (Λ + γI)⁻¹ VᵀC; C has no part outside the span of V."""
+        weights = self.vectors @ (self.cross / (self.values + regularisation)[:, None])
+        return weights if self.basis is None else self.basis @ weights
+
+    def leverages(self, rows: Float64, regularisation: float) -> Float64:
+        """hᵀ(G + γI)⁻¹h (n,) of rows h (n, M) within the span of V."""
+        along = (rows if self.basis is None else rows @ self.basis) @ self.vectors
+        return np.asarray((along**2 / (self.values + regularisation)).sum(axis=1))
+
+    def gcv(self, regularisation: float) -> float:
+        """Written as sums of squares, so that small γ does not lose it in differences of large numbers."""
+        kept_energy = (self.cross**2).sum(axis=1) / self.values  # of Y along each direction
+        shrunk = regularisation / (self.values + regularisation)
+        outside = self.targets_norm - float(kept_energy.sum())  # of Y, where no γ reaches
+        residual = outside if outside > NOISE * self.targets_norm else 0.0
+        residual += float((kept_energy * shrunk**2).sum())
+        freedom = self.samples - len(self.values) + float(shrunk.sum())
+        return self.samples * residual / freedom**2 if freedom > 0 else np.inf
+
+    def best_index(self) -> int:
+        """Grid index of the lowest GCV; of equal ones, the strongest regularisation."""
+        if not len(self.values):
+            return 0  # all features are zero, and every γ is as good
+        indices = grid(float(self.values.sum()), self.samples)
+        scores = np.array([self.gcv(grid_value(index)) for index in indices])
+        return indices[int(np.flatnonzero(scores <= scores.min() * (1 + TIE))[-1])]
+
+    def curvature(self, index: int) -> float:
+        """Second difference of log GCV per squared grid step."""
+        left, middle, right = (np.log(self.gcv(grid_value(index + step))) for step in (-2, 0, 2))
+        return float(left - 2 * middle + right) / 4
+
+
+PILOT_SIZE = 1024
+"""Largest Gram matrix whose eigenvalues are computed: about 5 % of a Cholesky factorisation at M = 8192."""
+
+
+def pilot(statistics: Statistics) -> tuple[int, float]:
+    """A first guess of the best grid index and of the curvature there, from the first features alone.
+
+    Random features are exchangeable: the leading corner of G is the Gram matrix of a smaller projection, whose
+    eigenvalues, and with them the best γ, are smaller by the ratio of the traces. For others it is only a guess.
+    """
+    assert statistics.gram is not None
+    size = min(PILOT_SIZE, statistics.size // 2)
+    block = packed.leading_block(statistics.gram, statistics.size, size)
+    spectrum = Spectrum.of_matrix(block, statistics)
+    index, part = spectrum.best_index(), float(np.trace(block))
+    ratio = statistics.trace / part if part > 0 else 1.0
+    return index + grid_index(ratio), spectrum.curvature(index)

@@ -1,0 +1,206 @@
+"""Turns statistics into a classifier: W = (G + γI)⁻¹ C, exactly, at the lowest cost for the case at hand.
+
+* Few samples, or a small matrix: eigenvalues, which give every γ at once.
+* Otherwise a Cholesky factor of the packed matrix, kept for as long as new samples fit into the tail: those enter by
+  Woodbury's identity on the last factor, the paper's recursive rule without ever forming an inverse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from foro.errors import InputError
+from foro.heads.ridge import packed
+from foro.heads.ridge.gcv import NOT_POSITIVE, PILOT_SIZE, Spectrum, grid, grid_value, pilot
+from foro.heads.ridge.statistics import Statistics
+from foro.types import Float64
+
+MOST_FACTORISATIONS = 4
+PROBES = 32
+STEP_LIMIT = 4
+ROUNDING = 1e-12
+PROBE_ERROR = 1e-3
+
+
+@dataclass
+class _Base:
+    """What holds for the packed matrix alone, without the tail."""
+
+    version: int
+    regularisation: float
+    factor: Float64
+    weights: Float64  # A₀⁻¹ C₀
+    solved_tail: Float64 = field(default_factory=lambda: np.zeros((0, 0)))  # (A₀⁻¹ Xᵀ)ᵀ of the first tail rows X
+    leverages: dict[int, float] = field(default_factory=dict)  # hᵀA₀⁻¹h of samples h by their hash
+
+
+class Solver:
+    """``regularisation`` is γ, or None to choose it by generalised cross-validation."""
+
+    def __init__(self, statistics: Statistics, regularisation: float | None, seed: int) -> None:
+        self._statistics = statistics
+        self._regularisation = regularisation
+        self._seed = seed
+        self._base: _Base | None = None
+        self._spectrum: tuple[int, Float64, Spectrum] | None = None  # with the version and the tail it is of
+        self._buffer: Float64 | None = None
+        self._kept: tuple[int, float] | None = None
+        self.spectral_limit = PILOT_SIZE
+        self.factorisations = 0
+
+    def solve(self) -> tuple[Float64, float]:
+        """Classifier W (M, c) and the γ that it was solved with."""
+        self._spectrum = None
+        if self._is_spectral():
+            spectrum = self._current_spectrum()
+            gamma = grid_value(spectrum.best_index()) if self._regularisation is None else self._regularisation
+            return spectrum.weights(gamma), gamma
+        base = self._current_base()
+        return self._with_tail(base), base.regularisation
+
+    def leverages(self, rows: Float64, hashes: list[int], regularisation: float) -> Float64:
+        """hᵀ(G + γI)⁻¹h (n,) of samples h (n, M) that are in G, for the γ that ``solve`` gave."""
+        if self._is_spectral():
+            return self._current_spectrum().leverages(rows, regularisation)
+        statistics, base = self._statistics, self._current_base()
+        new = [number for number, each in enumerate(hashes) if each not in base.leverages]
+        if new:
+            found = packed.squared_norms(base.factor, statistics.size, rows[new])
+            base.leverages.update(zip((hashes[number] for number in new), found.tolist(), strict=True))
+        leverages = np.array([base.leverages[each] for each in hashes])
+        if len(statistics.tail):
+            self._solve_tail(base)
+            along = rows @ base.solved_tail.T
+            leverages -= (along * cho_solve(self._inner(base), along.T).T).sum(axis=1)
+        return leverages
+
+    def keep(self, regularisation: float) -> None:
+        """Goes on with the γ that was chosen for the packed matrix as it is, before it was stored and read again."""
+        self._kept = self._statistics.gram_version, regularisation
+
+    def drop(self, number: int) -> None:
+        """Forgets a class: the columns of W do not depend on each other."""
+        if self._base is not None and number < self._base.weights.shape[1]:
+            self._base.weights = np.delete(self._base.weights, number, axis=1)
+
+    def reset(self) -> None:
+        """Starts anew: C has changed other than by rows of the tail."""
+        self._base = self._kept = self._spectrum = None
+
+    def _is_spectral(self) -> bool:
+        """Whether eigenvalues are the cheaper way."""
+        statistics = self._statistics
+        return statistics.gram is None or (self._regularisation is None and statistics.size <= self.spectral_limit)
+
+    def _current_spectrum(self) -> Spectrum:
+        """The eigenvalues of G; those of the last ``solve`` where nothing has changed since."""
+        statistics = self._statistics
+        if self._spectrum is not None:
+            version, tail, spectrum = self._spectrum
+            if version == statistics.gram_version and tail is statistics.tail:
+                return spectrum
+        if statistics.gram is None:
+            spectrum = Spectrum.of_rows(statistics.tail, statistics)
+        else:
+            statistics.settle()
+            spectrum = Spectrum.of_matrix(packed.unpack(statistics.gram, statistics.size), statistics)
+        self._spectrum = statistics.gram_version, statistics.tail, spectrum
+        return spectrum
+
+    def _current_base(self) -> _Base:
+        """The factor of the packed matrix."""
+        statistics, gamma = self._statistics, self._regularisation
+        if self._base is None or self._base.version != statistics.gram_version:
+            self._base = None  # its factor is about to be overwritten
+            if self._kept is not None and self._kept[0] == statistics.gram_version:
+                self._base = self._factorise(self._kept[1])
+            else:
+                statistics.settle()
+                self._base = self._choose() if gamma is None else self._factorise(gamma)
+        return self._base
+
+    def _factorise(self, gamma: float) -> _Base:
+        statistics = self._statistics
+        assert statistics.gram is not None
+        if self._buffer is None:
+            self._buffer = np.empty_like(statistics.gram)
+        if not packed.factorise(statistics.gram, statistics.size, gamma, self._buffer):
+            raise InputError(NOT_POSITIVE)
+        self.factorisations += 1
+        settled = statistics.cross
+        if len(statistics.tail):
+            settled = settled - statistics.tail.T @ statistics.tail_targets()
+        weights = packed.solve(self._buffer, statistics.size, settled)
+        return _Base(statistics.gram_version, gamma, self._buffer, weights)
+
+    def _choose(self) -> _Base:
+        """Secant steps on the slope of log GCV over the grid, from a guess made on a small part of the matrix."""
+        index, curvature = pilot(self._statistics)
+        trace, samples = self._statistics.trace, self._statistics.samples
+        indices = grid(trace, samples) if trace > 0 else range(index, index + 1)
+        index = min(max(index, indices[0]), indices[-1])
+        earlier: tuple[int, float] | None = None
+        for _ in range(MOST_FACTORISATIONS):
+            base = self._factorise(grid_value(index))
+            slope = self._slope(base)
+            if earlier is not None:
+                curvature = (slope - earlier[1]) / (index - earlier[0])
+            # Where GCV is not convex, walk downhill; a decade a step is the most in any case.
+            step = -slope / curvature if curvature > 0 else -np.sign(slope) * STEP_LIMIT
+            following = index + round(float(np.clip(step, -STEP_LIMIT, STEP_LIMIT)))
+            following = min(max(following, indices[0]), indices[-1])
+            if following == index:
+                break
+            earlier, index = (index, slope), following
+        return base
+
+    def _slope(self, base: _Base) -> float:
+        """d log GCV per grid step at the base's γ, traces by Hutchinson's estimate."""
+        statistics, gamma = self._statistics, base.regularisation
+        probes = _probes(statistics.size, self._seed)
+        solved = packed.solve(base.factor, statistics.size, probes)
+        trace = float((probes * solved).sum()) / PROBES  # tr(A⁻¹)
+        trace_squared = float((solved**2).sum()) / PROBES  # tr(A⁻²)
+        solved_weights = packed.solve(base.factor, statistics.size, base.weights)
+        targets_norm = float(statistics.counts.sum())  # ‖Y‖²
+        fitted = float((base.weights * statistics.cross).sum()) + gamma * float((base.weights**2).sum())
+        residual = max(targets_norm - fitted, ROUNDING * targets_norm)  # ‖Y − HW‖²
+        residual_slope = 2 * gamma * float((base.weights * solved_weights).sum())
+        freedom = statistics.samples - statistics.size + gamma * trace
+        freedom = max(freedom, PROBE_ERROR * statistics.samples)  # n − dof
+        freedom_slope = trace - gamma * trace_squared
+        per_log = gamma * (residual_slope / residual - 2 * freedom_slope / freedom)
+        return per_log * float(np.log(grid_value(1)))
+
+    def _with_tail(self, base: _Base) -> Float64:
+        """W + U (I + XU)⁻¹ (Y − XW) with U = A₀⁻¹Xᵀ for the rows X of the tail."""
+        statistics = self._statistics
+        rows, targets = statistics.tail, statistics.tail_targets()
+        weights = base.weights
+        new_classes = len(statistics.counts) - weights.shape[1]
+        if new_classes:
+            weights = np.concatenate([weights, np.zeros((statistics.size, new_classes))], axis=1)
+        if not len(rows):
+            return weights
+        self._solve_tail(base)
+        return np.asarray(weights + base.solved_tail.T @ cho_solve(self._inner(base), targets - rows @ weights))
+
+    def _solve_tail(self, base: _Base) -> None:
+        rows, done = self._statistics.tail, len(base.solved_tail)
+        if done < len(rows):
+            new = packed.solve(base.factor, self._statistics.size, rows[done:].T).T
+            base.solved_tail = np.concatenate([base.solved_tail, new]) if done else new
+
+    def _inner(self, base: _Base) -> Any:
+        """Cholesky factor of I + XU."""
+        rows = self._statistics.tail
+        return cho_factor(np.eye(len(rows)) + rows @ base.solved_tail.T)
+
+
+def _probes(size: int, seed: int) -> Float64:
+    """Random signs (M, probes), the same for every choice: equal statistics must choose the same γ."""
+    return np.asarray(np.random.default_rng(seed).choice([-1.0, 1.0], size=(PROBES, size)).T)

@@ -1,0 +1,107 @@
+"""Any image a user can give, as an upright RGB image; and many of them, decoded in parallel with bounded memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from foro.errors import InputError
+from foro.images.preprocessing import Preprocessing
+from foro.types import Float32
+from foro.util.parallel import ordered_map
+
+ImageSource = str | os.PathLike[str] | Image.Image | NDArray[Any]
+Images = Sequence[ImageSource] | NDArray[Any]
+
+MOST_PIXELS = 178_956_970
+"""Pillow's own limit against decompression bombs; at that size an RGB image takes half a gigabyte."""
+
+NARROWEST = 200
+"""Long side to short side: at the size where the short side fits a backbone, the long one would fill the memory."""
+
+
+def check_images(images: object) -> Images:
+    """Many images, or an error that says how to give one."""
+    if isinstance(images, (str, os.PathLike, Image.Image)) or not isinstance(images, (Sequence, np.ndarray)):
+        raise InputError(f"images must be a list, a single one a list of one, not {type(images).__name__}")
+    if isinstance(images, np.ndarray) and (images.ndim < 3 or (images.ndim == 3 and images.shape[2] in (3, 4))):
+        raise InputError(
+            f"an array of many images has the shape (n, H, W) or (n, H, W, 3), not {images.shape}: "
+            "give a single image as a list of one"
+        )
+    return images
+
+
+def load_image(source: ImageSource) -> Image.Image:
+    """An RGB image, turned upright by its EXIF tag, from a path, a PIL image or an array (H, W[, 1 | 3 | 4])."""
+    if isinstance(source, np.ndarray):
+        return _from_array(source)
+    if isinstance(source, Image.Image):
+        return _as_rgb(source)
+    if not isinstance(source, (str, os.PathLike)):
+        raise InputError(f"an image must be a path, a PIL image or an array, not {type(source).__name__}")
+    path = Path(source)
+    try:
+        with Image.open(path) as image:
+            width, height = image.size
+            if width * height > MOST_PIXELS:
+                raise InputError(f"{path} has {width} × {height} pixels, more than can be decoded safely")
+            if max(width, height) > NARROWEST * min(width, height):
+                raise InputError(f"{path} has {width} × {height} pixels, too narrow to be cut to a square")
+            return _as_rgb(image)
+    except FileNotFoundError:
+        raise InputError(f"there is no image {path}") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder, not an image") from None
+    except InputError:
+        raise
+    except Image.DecompressionBombError:
+        raise InputError(f"{path} has more pixels than can be decoded safely") from None
+    except UnidentifiedImageError:
+        reason = "it is empty" if not path.stat().st_size else "it has no known format"
+        raise InputError(f"{path} cannot be read as an image: {reason}") from None
+    except Exception as error:  # Pillow raises anything from SyntaxError to struct.error on damaged files
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise InputError(f"{path} cannot be read as an image: {reason}") from None
+
+
+def _as_rgb(image: Image.Image) -> Image.Image:
+    image = ImageOps.exif_transpose(image) or image
+    if image.mode.startswith("I") or image.mode == "F":  # 16 bit and more: Pillow would cut the values off at 255
+        values = np.asarray(image, dtype=np.float64)
+        top = 65535.0 if image.mode.startswith("I") else max(float(values.max(initial=0.0)), 1.0)
+        image = Image.fromarray(np.uint8(np.clip(np.rint(values * (255.0 / top)), 0, 255)))
+    if image.mode in ("LA", "PA", "RGBA", "La", "RGBa") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        paper = Image.new("RGBA", image.size, "white")
+        return Image.alpha_composite(paper, image).convert("RGB")
+    return image.convert("RGB")
+
+
+def _from_array(array: NDArray[Any]) -> Image.Image:
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (1, 3, 4)) or 0 in array.shape:
+        raise InputError(f"an image array must have the shape (H, W), (H, W, 3) or (H, W, 4), not {array.shape}")
+    if array.dtype != np.uint8:
+        if not np.issubdtype(array.dtype, np.floating):
+            raise InputError(f"an image array must be uint8, or float between 0 and 1, not {array.dtype}")
+        if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1):
+            raise InputError("a float image array must lie between 0 and 1")
+        array = np.uint8(np.rint(array * 255))
+    if array.ndim == 3 and array.shape[2] == 1:
+        array = array[:, :, 0]
+    return _as_rgb(Image.fromarray(np.ascontiguousarray(array)))
+
+
+def pixel_batches(images: Images, preprocessing: Preprocessing, size: int) -> Iterator[Float32]:
+    """Preprocessed pixels (b, 3, S, S) in batches of ``size``, decoded by threads while the caller computes."""
+    with closing(ordered_map(lambda image: preprocessing(load_image(image)), images, ahead=size)) as pixels:
+        while batch := list(islice(pixels, size)):
+            yield np.stack(batch)

@@ -1,0 +1,84 @@
+"""Labelled images: what a data set, a task and a folder have in common."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PIL import Image
+
+from foro.errors import DataError, InputError
+from foro.images.load import Images, ImageSource
+
+if TYPE_CHECKING:
+    from foro.types import Label
+
+_HASHED_AT_ONCE = 1024
+"""Images of an array that are copied together to be hashed: the array may be a view that is not contiguous."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Images with one label each: paths, which are decoded only when they are used, or an array (n, H, W[, 3])."""
+
+    images: Images
+    labels: list[Label]
+
+    def __post_init__(self) -> None:
+        if len(self.images) != len(self.labels):
+            raise InputError(f"{len(self.images)} images came with {len(self.labels)} labels")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def positions(self) -> dict[Label, list[int]]:
+        """Positions of each class's images, in order; classes in the order in which they first appear."""
+        positions: dict[Label, list[int]] = {}
+        for position, label in enumerate(self.labels):
+            positions.setdefault(label, []).append(position)
+        return positions
+
+    def take(self, positions: Iterable[int]) -> Samples:
+        """The samples at some positions, in that order."""
+        chosen = [int(position) for position in positions]
+        images = self.images[chosen] if isinstance(self.images, np.ndarray) else [self.images[i] for i in chosen]
+        return Samples(images, [self.labels[i] for i in chosen])
+
+    def first(self, per_class: int) -> Samples:
+        """The first so many images of every class, in their present order."""
+        return self.take(sorted(i for positions in self.positions.values() for i in positions[:per_class]))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the order, the labels and the images: an array's bytes, a file's size and its last two names.
+
+        Files are not read, so that tens of thousands take a second; nor does it matter where their folder is.
+        """
+        digest = hashlib.sha256(repr(self.labels).encode())
+        if isinstance(self.images, np.ndarray):
+            digest.update(repr((self.images.shape, self.images.dtype.str)).encode())
+            for start in range(0, len(self.images), _HASHED_AT_ONCE):
+                digest.update(np.ascontiguousarray(self.images[start : start + _HASHED_AT_ONCE]).tobytes())
+        else:
+            for image in self.images:
+                digest.update(_identity(image))
+        return digest.hexdigest()
+
+
+def _identity(image: ImageSource) -> bytes:
+    if isinstance(image, np.ndarray):
+        return repr((image.shape, image.dtype.str)).encode() + np.ascontiguousarray(image).tobytes()
+    if isinstance(image, Image.Image):
+        return repr((image.size, image.mode)).encode() + image.tobytes()
+    path = Path(image)
+    try:
+        return repr((path.parts[-2:], os.stat(path).st_size)).encode()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None

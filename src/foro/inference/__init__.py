@@ -1,1 +1,0 @@
-"""Predicting, and nothing that only learning needs."""

@@ -1,1 +1,0 @@
-"""Model files in use: kept through crashes, taught, merged and described."""

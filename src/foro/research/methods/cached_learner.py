@@ -1,0 +1,57 @@
+"""A learner that takes features from the cache where it can, and learns exactly what it would have learned without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from foro.backbones.base import Backbone
+from foro.features.cache import FeatureCache
+from foro.features.extractor import BATCH, Extractor
+from foro.images.load import Images
+from foro.images.task_images import TaskImages
+from foro.learner import PART, Learner
+from foro.types import Float32
+
+
+class CachedLearner(Learner):
+    """A ``Learner`` with an optional feature cache."""
+
+    cache: FeatureCache | None = None
+
+    def _extractor(self) -> Extractor:
+        # A prompt that moves on with every task makes features that are used once: keeping them would only cost.
+        if self.cache is None or self.config.policy == "evolve":
+            return super()._extractor()
+        return CachedExtractor(self.backbone, self.cache, self.config.readout_layers)
+
+
+class CachedExtractor(Extractor):
+    """An ``Extractor`` that gives the last layers of a task's images, and computes only what the cache does not have.
+
+    ``forward_passes`` counts what would have been necessary, so that a method costs the same with and without a cache.
+    """
+
+    def __init__(self, backbone: Backbone, cache: FeatureCache, layers: int) -> None:
+        super().__init__(backbone)
+        self.cache = cache
+        self.kept = layers
+
+    def layers(self, images: Images, prompt: Float32 | None) -> Iterator[Float32]:
+        """CLS of the last layers (b, kept, dim) of images with one prompt (P, dim), in batches."""
+        if not isinstance(images, TaskImages):
+            yield from super().layers(images, prompt)
+            return
+        shelf = self.cache.shelf(self.backbone, images.samples, prompt, self.kept)
+        missing = images.positions[~shelf.known(images.positions)]
+        served = len(images) - len(missing)
+        for start in range(0, len(missing), PART):
+            part = missing[start : start + PART]
+            batches = super().layers(TaskImages(images.samples, part), prompt)
+            shelf.put(part, np.concatenate([layers[:, -self.kept :] for layers in batches]))
+            self.cache.shrink(shelf)
+        for start in range(0, len(images), BATCH):
+            yield shelf.take(images.positions[start : start + BATCH])
+        self.cache.served += served
+        self.forward_passes += served

@@ -1,0 +1,128 @@
+"""What an experiment needs of a method, and the registry of all methods."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any, ClassVar, TypeVar
+
+from foro.backbones.base import Backbone
+from foro.errors import InputError
+from foro.features.cache import FeatureCache
+from foro.images.load import Images
+from foro.types import Label
+
+Settings = Mapping[str, Any]
+
+PACKAGES = ("foro.research.methods", "foro.research.baselines")
+"""Where methods are registered: every module in these packages is imported before a name is looked up."""
+
+
+@dataclass(frozen=True)
+class LearnCost:
+    """What learning one task took: sequences that went through the backbone, every candidate's, and back."""
+
+    forward_passes: int
+    backward_passes: int = 0
+    note: str | None = None
+
+
+class Method(ABC):
+    """A continual learner under test; a subclass with the ``register`` decorator is all that a new one takes.
+
+    A method is made by ``build`` or ``load``, and may use the feature cache it is given, or not.
+    """
+
+    name: ClassVar[str]
+    row: ClassVar[str]  # which row of the paper's tables it stands beside
+    summary: ClassVar[str]
+    fixed: ClassVar[Settings] = {}  # settings that make the method what it is and cannot be overridden
+    revision: ClassVar[int] = 0  # raised with every change that alters its results, so that none of before is taken
+    needs: ClassVar[tuple[str, ...]] = ()  # modules of the torch extra that it cannot run without
+
+    @classmethod
+    @abstractmethod
+    def resolve(cls, overrides: Settings) -> dict[str, Any]:
+        """Every setting by name, JSON-ready, with the overrides applied; an InputError for one it does not have."""
+
+    @classmethod
+    @abstractmethod
+    def helps(cls) -> dict[str, str]:
+        """What each setting that can be overridden is, by name."""
+
+    @classmethod
+    def check_installed(cls, settings: Settings) -> None:
+        """Nothing, or an error that says what must be installed before it can run with these settings."""
+        if lacking := [name for name in cls.needs if find_spec(name) is None]:
+            raise InputError(f'{cls.name} needs {" and ".join(lacking)}: pip install "foro[torch]"')
+
+    @classmethod
+    @abstractmethod
+    def build(cls, backbone: Backbone, settings: Settings, seed: int, cache: FeatureCache | None = None) -> Method:
+        """A method that has learned nothing, with settings that ``resolve`` returned."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, path: Path, backbone: Backbone, cache: FeatureCache | None = None) -> Method:
+        """What ``save`` wrote: it goes on exactly as the saved one would have."""
+
+    @abstractmethod
+    def learn(self, images: Images, labels: Sequence[Label]) -> LearnCost:
+        """Learns one task."""
+
+    @abstractmethod
+    def predict(self, images: Images) -> list[Label]:
+        """The most likely label of each image, among all labels learned so far."""
+
+    @abstractmethod
+    def save(self, path: Path) -> None:
+        """Writes everything that going on with the next task needs into one file."""
+
+
+_METHODS: dict[str, type[Method]] = {}
+Class = TypeVar("Class", bound=type[Method])
+
+
+def register(name: str, row: str) -> Callable[[Class], Class]:
+    """Makes a method available by name; ``row`` is its row in the paper's tables, the docstring is its summary."""
+
+    def decorate(method: Class) -> Class:
+        if name in _METHODS:
+            raise InputError(f"a method named {name!r} is already registered")
+        method.name, method.row = name, row
+        method.summary = (method.__doc__ or "").strip().partition("\n")[0].removesuffix(".").replace("``", "")
+        _METHODS[name] = method
+        return method
+
+    return decorate
+
+
+def find_method(name: str) -> type[Method]:
+    """The method of a name."""
+    _import_all()
+    if name not in _METHODS:
+        close = get_close_matches(name, list(_METHODS), n=1)
+        hint = f"did you mean {close[0]}?" if close else f"choose among {', '.join(sorted(_METHODS))}"
+        raise InputError(f"there is no method {name!r}; {hint}")
+    return _METHODS[name]
+
+
+def list_methods() -> list[type[Method]]:
+    """Every registered method, by name."""
+    _import_all()
+    return [_METHODS[name] for name in sorted(_METHODS)]
+
+
+@cache
+def _import_all() -> None:
+    for name in PACKAGES:
+        package = import_module(name)
+        for module in iter_modules(package.__path__):
+            import_module(f"{name}.{module.name}")

@@ -1,0 +1,97 @@
+"""A table as Markdown and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from foro.research.studies.paper import CITATION, SETUP
+from foro.research.tables.table import Cell, Column, Footnotes, Part, Row, Section, Table, conditions
+
+NONE = "–"
+TITLES: dict[Part, str] = {"paper": "paper", "ours": "ours", "difference": "diff."}
+"""Of the parts of a cell, where there is little room."""
+
+
+def to_markdown(table: Table) -> str:
+    """The table with its footnotes: for each quantity the paper's, ours and the difference, where there are any."""
+    notes = Footnotes()
+    lines = [f"### {table.number}: {table.title}", ""]
+    for section in table.sections:
+        if section.title:
+            lines += [f"**{section.title}**", ""]
+        heads = [table.row_title, "ours by"]
+        for column, parts in zip(section.columns, section.parts, strict=True):
+            heads += [f"{column.title} {part}" for part in parts]
+        lines.append(_line(heads))
+        lines.append(_line(["---", "---", *["---:"] * (len(heads) - 2)]))
+        lines += [_line(_words(row, section, notes)) for row in section.rows]
+        lines.append("")
+    lines += [f"{text}.  " for text in caption(table)]
+    lines += [f"<sup>{letter}</sup> {text}.  " if letter else f"{text}.  " for letter, text in notes.lines()]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def caption(table: Table) -> list[str]:
+    """What every reader of the table must know, as sentences without their points."""
+    return [
+        f"Paper: {CITATION}; {SETUP}",
+        "Ours: mean ± sample standard deviation over seeds; differences are ours less the paper's, where both are of "
+        f"the same stream; {NONE}: not run, or not stated",
+        *table.notes,
+    ]
+
+
+def part_text(cell: Cell, column: Column, part: Part, mark: str = "") -> str:
+    """The paper's value, ours with the mark of its footnote, or the difference."""
+    if part == "difference":
+        difference = cell.difference
+        return NONE if difference is None else f"{difference:+,.{column.digits}f}".replace("-", "−")
+    value = getattr(cell, part)
+    return f"{value.text(column.digits)}{mark if part == 'ours' else ''}" if value else NONE
+
+
+def _words(row: Row, section: Section, notes: Footnotes) -> list[str]:
+    words = [row.label, f"`{row.ours}`" if row.ours else NONE]
+    for cell, column, parts in zip(row.cells, section.columns, section.parts, strict=True):
+        mark = f" <sup>{notes.mark(cell)}</sup>"
+        words += [part_text(cell, column, part, mark) for part in parts]
+    return words
+
+
+def _line(words: list[str]) -> str:
+    return f"| {' | '.join(words)} |"
+
+
+def to_entries(table: Table) -> list[dict[str, Any]]:
+    """One entry for each cell, JSON-ready; what is not known is None."""
+    return [
+        {
+            "number": table.number,
+            "section": section.title,
+            "row": row.label,
+            "method": row.method,
+            "quantity": column.title,
+            "paper": cell.paper and cell.paper.mean,
+            "paper_deviation": cell.paper and cell.paper.deviation,
+            "ours": cell.ours and cell.ours.mean,
+            "ours_deviation": cell.ours and cell.ours.deviation,
+            "seeds": cell.ours and cell.ours.seeds,
+            "difference": cell.difference,
+            "conditions": " | ".join(conditions(cell.sources, cell.told)),
+        }
+        for section in table.sections
+        for row in section.rows
+        for column, cell in zip(section.columns, row.cells, strict=True)
+    ]
+
+
+def to_csv(table: Table) -> str:
+    """One line for each cell; what is not known is empty."""
+    file = io.StringIO()
+    entries = to_entries(table)
+    writer = csv.DictWriter(file, list(entries[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(entries)
+    return file.getvalue()

@@ -1,0 +1,1 @@
+"""The HTTP side of the service: requests, limits, access and answers."""

@@ -1,0 +1,239 @@
+"""The routes for programs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, BinaryIO
+
+from fastapi import FastAPI, Header, Path, Query, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from foro.serve.http import schemas
+from foro.serve.http.bodies import Body, parse, read_body
+from foro.serve.http.metrics import MEDIA_TYPE as METRICS_MEDIA_TYPE
+from foro.serve.http.problems import Problem
+from foro.serve.work.labels import check_label
+from foro.serve.work.publication import Published
+from foro.serve.work.service import Service
+from foro.snapshot import best_labels
+
+TOP = 5
+"""Labels of an answer, unless it is asked for others."""
+DIGITS = 6
+LARGE_BODY = 2**18
+"""Bytes from which on a body is taken apart by another thread, so that others are answered meanwhile."""
+
+Top = Annotated[int, Query(ge=0, le=1000, description="most labels of an answer; 0: up to 5")]
+Label = Annotated[str, Path(min_length=1, description="the label, URL-encoded", examples=["dog"])]
+Key = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=200,
+        pattern=r"^[\x21-\x7e]+$",
+        description="any text of your own: sent again with it, the same is not learned twice",
+        examples=["monday-cats-1"],
+    ),
+]
+
+
+class Json(JSONResponse):
+    """JSON in which labels stay readable."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def add_routes(app: FastAPI, service: Service) -> None:
+    """Adds every route under ``/v1``, ``/healthz`` and ``/metrics``."""
+    _add_service_routes(app, service)
+    _add_predict(app, service)
+    _add_learn(app, service)
+    _add_class_routes(app, service)
+    _add_model_routes(app, service)
+
+
+def _add_service_routes(app: FastAPI, service: Service) -> None:
+    @app.get("/healthz", responses={200: {"model": schemas.Health}})
+    async def healthz() -> Response:
+        """Whether the service is up, and what it knows; needs no token."""
+        published = service.published
+        return Json(
+            {
+                "status": "ok",
+                "model": service.name,
+                "backbone": service.backbone.name,
+                "classes": len(published.labels),
+                "samples": published.samples,
+            }
+        )
+
+    text = {"description": "Successful Response", "content": {"text/plain": {"schema": {"type": "string"}}}}
+
+    @app.get("/metrics", response_class=Response, responses={200: text, **_picked(schemas.PROBLEMS, 401, 421, 429)})
+    async def metrics() -> Response:
+        """Counters for Prometheus."""
+        return Response(service.metrics.text(), media_type=METRICS_MEDIA_TYPE)
+
+
+def _add_predict(app: FastAPI, service: Service) -> None:
+    @app.post(
+        "/v1/predict",
+        responses={200: {"model": schemas.Predictions}, **schemas.UPLOAD_PROBLEMS, **schemas.CONFLICT},
+        openapi_extra=schemas.PREDICT_BODY,
+    )
+    async def predict(request: Request, top: Top = 0) -> Response:
+        """What is in the images: one or many files in the form's field images, or base64 in JSON."""
+        with service.admission.hold_bytes() as held:
+            body = await _uploaded(request, service, await read_body(request, service.config.most_megabytes, held))
+            published = service.published
+            if published.snapshot is None:
+                raise Problem(409, "nothing-learned", "nothing has been learned yet: teach it something first")
+            most = _top(body.top, top)
+            with service.admission.hold_images(len(body.images)):
+                ticket = await service.predictor.ask(published.snapshot, body.images)
+        service.metrics.images("predicted", sum(not isinstance(each, Problem) for each in ticket.results))
+        labels = [str(label) for label in published.labels]
+        results = [_result(each, labels, most) for each in ticket.results]
+        return Json({"results": results, "model_version": published.version})
+
+
+def _add_learn(app: FastAPI, service: Service) -> None:
+    @app.post(
+        "/v1/learn",
+        responses={200: {"model": schemas.Learned}, **schemas.UPLOAD_PROBLEMS, 507: schemas.FULL},
+        openapi_extra=schemas.LEARN_BODY,
+    )
+    async def learn(request: Request, idempotency_key: Key = None) -> Response:
+        """Learns images of one label, new or known; answered when it is on the disk."""
+        with service.admission.hold_bytes() as held:
+            body = await _uploaded(request, service, await read_body(request, service.config.most_megabytes, held))
+            label = check_label(body.label)
+            with service.admission.hold_images(len(body.images)):
+                return Json(await service.learn(label, body.images, idempotency_key))
+
+
+def _add_class_routes(app: FastAPI, service: Service) -> None:
+    reading, changing = _picked(schemas.PROBLEMS, 401, 421, 429), _picked(schemas.PROBLEMS, 401, 403, 421, 429)
+
+    @app.get("/v1/classes", responses={200: {"model": schemas.Classes}, **reading})
+    async def classes() -> Response:
+        """Every label with its count, the accuracy to be expected of it, and when it was last taught."""
+        return Json(_classes(service.published))
+
+    @app.post(
+        "/v1/classes/{label:path}/restore",
+        responses={200: {"model": schemas.Changed}, **changing, **schemas.MISSING, 507: schemas.FULL},
+    )
+    async def restore(label: Label) -> Response:
+        """Takes the removal of a label back: it is as if it had never been removed."""
+        return Json(await service.restore(label))
+
+    @app.delete(
+        "/v1/classes/{label:path}",
+        responses={200: {"model": schemas.Changed}, **changing, **schemas.MISSING, 507: schemas.FULL},
+    )
+    async def remove(label: Label) -> Response:
+        """Never predicts the label again, until it is restored or taught anew."""
+        return Json(await service.remove(label))
+
+
+def _add_model_routes(app: FastAPI, service: Service) -> None:
+    binary = {
+        "application/octet-stream": {"schema": {"type": "string", "contentMediaType": "application/octet-stream"}}
+    }
+
+    @app.get(
+        "/v1/model",
+        response_class=Response,
+        responses={
+            200: {"description": "The model file.", "content": binary},
+            **_picked(schemas.PROBLEMS, 401, 421, 429),
+            507: schemas.FULL,
+        },
+    )
+    async def model() -> Response:
+        """The model file, with everything that was learned so far."""
+        file, size = await service.saved_file()
+        headers = {"Content-Length": str(size), "Content-Disposition": 'attachment; filename="model.foro"'}
+        return StreamingResponse(_pieces(file), headers=headers, media_type="application/octet-stream")
+
+    @app.post(
+        "/v1/merge",
+        responses={
+            200: {"model": schemas.Merged},
+            **schemas.UPLOAD_PROBLEMS,
+            **schemas.CONFLICT,
+            507: schemas.FULL,
+        },
+        openapi_extra=schemas.MERGE_BODY,
+    )
+    async def merge(request: Request, idempotency_key: Key = None) -> Response:
+        """Adds everything that another model has learned; it must have the same backbone, projection and prompt."""
+        return Json(await service.merge(request, idempotency_key))
+
+
+async def _uploaded(request: Request, service: Service, raw: bytes) -> Body:
+    """The images of a request, at least one and not too many."""
+    content_type = request.headers.get("content-type", "")
+    if len(raw) < LARGE_BODY:
+        body = parse(content_type, raw)
+    else:
+        loop = asyncio.get_running_loop()
+        body = await loop.run_in_executor(service.predictor.pool, parse, content_type, raw)
+    if not body.images:
+        raise Problem(422, "no-image", "there is no image: send files in the field images")
+    if len(body.images) > service.config.most_images:
+        raise Problem(413, "too-many-images", f"a request may have {service.config.most_images} images at most")
+    return body
+
+
+def _top(given: object, asked: int) -> int:
+    if given is None:
+        return asked or TOP
+    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= 1000:
+        raise Problem(422, "bad-request", "top must be a whole number from 0 to 1000")
+    return given or asked or TOP
+
+
+def _result(found: Any, labels: list[str], most: int) -> dict[str, Any]:
+    if isinstance(found, Problem):
+        return {"error": found.body()}
+    best = best_labels(labels, found, most)
+    top = [{"label": label, "confidence": round(sure, DIGITS)} for label, sure in best]
+    return {**top[0], "top": top}
+
+
+def _classes(published: Published) -> dict[str, Any]:
+    judged = published.estimate.classes
+    return {
+        "classes": [
+            {
+                "label": str(label),
+                "count": count,
+                "accuracy": judged[label][1] / judged[label][0] if judged.get(label, (0, 0))[0] else None,
+                "last_taught": published.taught.get(label),
+            }
+            for label, count in published.counts.items()
+        ],
+        "samples": published.samples,
+        "accuracy": published.estimate.accuracy,
+        "history": [
+            {"time": time, "accuracy": accuracy, "samples": samples} for time, accuracy, samples in published.measured
+        ],
+        "removed": [str(label) for label in published.removed],
+    }
+
+
+async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
+    try:
+        while piece := await asyncio.to_thread(file.read, 2**20):
+            yield piece
+    finally:
+        file.close()
+
+
+def _picked(problems: dict[int | str, dict[str, Any]], *statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: problems[status] for status in statuses}

@@ -1,0 +1,176 @@
+"""The shapes of requests and answers, with examples: what ``/openapi.json`` and the reference at ``/docs`` show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from foro.serve.http.problems import MEDIA_TYPE
+
+TIME = "2026-03-01T12:00:00+00:00"
+
+
+class Shape(BaseModel):
+    """Answers have all fields of their shape, and may get more."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class ProblemShape(Shape):
+    """What went wrong (RFC 9457)."""
+
+    type: str = Field(examples=["urn:foro:problem:unreadable-image"])
+    title: str = Field(examples=["Unprocessable Entity"])
+    status: int = Field(examples=[422])
+    detail: str = Field(examples=["this is not a readable image; JPEG, PNG, WebP, GIF, BMP, TIFF and AVIF are"])
+    request_id: str | None = Field(None, examples=["5a1c0f0e9b7d4c1e8f3a2b6d7c8e9f01"])
+
+
+class Health(Shape):
+    status: str = Field(examples=["ok"])
+    model: str = Field(description="name of the model file", examples=["pets.foro"])
+    backbone: str = Field(examples=["vit_nano_patch8_64.foro_tin200"])
+    classes: int = Field(examples=[2])
+    samples: int = Field(examples=[12])
+
+
+class Choice(Shape):
+    label: str = Field(examples=["cat"])
+    confidence: float = Field(ge=0, le=1, examples=[0.93])
+
+
+class Prediction(Choice):
+    top: list[Choice] = Field(description="the most likely labels, best first")
+
+
+class Refused(Shape):
+    error: ProblemShape
+
+
+class Predictions(Shape):
+    results: list[Prediction | Refused] = Field(description="one for each image, in order")
+    model_version: int = Field(description="grows with every change of the model", examples=[7])
+
+
+class Accuracy(Shape):
+    overall: float | None = Field(
+        description="to be expected on new images, from samples that were left out one at a time", examples=[0.96]
+    )
+
+
+class Skipped(Shape):
+    index: int = Field(description="position of the image in the request", examples=[2])
+    detail: str = Field(examples=["this image is empty: it has no bytes"])
+
+
+class Learned(Shape):
+    """What was learned is on the disk when this is sent."""
+
+    label: str = Field(examples=["cat"])
+    learned: int = Field(description="images that were learned", examples=[3])
+    count: int = Field(description="images of this label so far", examples=[8])
+    skipped: list[Skipped] = Field(description="images that could not be read")
+    samples: int = Field(description="images of all labels so far", examples=[20])
+    seconds: float = Field(examples=[0.21])
+    accuracy: Accuracy
+    replayed: bool = Field(description="this Idempotency-Key was learned before; nothing was learned now")
+
+
+class Class(Shape):
+    label: str = Field(examples=["cat"])
+    count: int = Field(examples=[8])
+    accuracy: float | None = Field(examples=[1.0])
+    last_taught: str | None = Field(examples=[TIME])
+
+
+class Point(Shape):
+    time: str = Field(examples=[TIME])
+    accuracy: float = Field(examples=[0.96])
+    samples: int = Field(examples=[20])
+
+
+class Classes(Shape):
+    classes: list[Class]
+    samples: int = Field(examples=[20])
+    accuracy: float | None = Field(examples=[0.96])
+    history: list[Point] = Field(description="how the accuracy to be expected has changed")
+    removed: list[str] = Field(description="labels that can be restored", examples=[["dog"]])
+
+
+class Changed(Shape):
+    label: str = Field(examples=["dog"])
+    classes: int = Field(description="labels that are known now", examples=[2])
+
+
+class Merged(Shape):
+    classes: int = Field(examples=[4])
+    samples: int = Field(examples=[52])
+    added: int = Field(description="images that the merged model had learned", examples=[32])
+    replayed: bool
+
+
+def _problem(description: str) -> dict[str, Any]:
+    schema = {"$ref": "#/components/schemas/ProblemShape"}
+    return {"description": description, "content": {MEDIA_TYPE: {"schema": schema}}}
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: _problem("The body cannot be read."),
+    401: _problem("A token is needed."),
+    403: _problem("The token may not teach, or another web page has sent this."),
+    421: _problem("Without a token, only localhost is served."),
+    429: _problem("Too much at once; Retry-After says when to come again."),
+}
+UPLOAD_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    **PROBLEMS,
+    408: _problem("The body came too slowly."),
+    413: _problem("Too large."),
+    415: _problem("Neither a form nor JSON."),
+    422: _problem("It could be read, but not used."),
+}
+CONFLICT: dict[int | str, dict[str, Any]] = {409: _problem("This does not fit the state of the model.")}
+FULL = _problem("What was learned cannot be written to the disk.")
+MISSING: dict[int | str, dict[str, Any]] = {404: _problem("There is no such label.")}
+
+_FILES = {"type": "array", "minItems": 1, "items": {"type": "string", "contentMediaType": "image/*"}}
+_BASE64 = {
+    "type": "array",
+    "minItems": 1,
+    "items": {"type": "string", "contentEncoding": "base64", "description": "an image file, or a data: URL"},
+}
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYGAAAAAEAAH2FzhVAAAAAElFTkSuQmCC"
+"""A PNG of one black pixel."""
+_LABEL = {"type": "string", "minLength": 1, "maxLength": 200}
+_TOP = {"type": "integer", "minimum": 0, "maximum": 1000}
+
+
+def _body(
+    properties: dict[str, Any], required: list[str], example: dict[str, Any], label: dict[str, Any]
+) -> dict[str, Any]:
+    def shape(images: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "object", "required": ["images", *required], "properties": {"images": images, **properties}}
+
+    content = {
+        "multipart/form-data": {"schema": shape(_FILES)},
+        "application/json": {"schema": shape(_BASE64), "example": {**label, "images": [PIXEL], **example}},
+    }
+    return {"requestBody": {"required": True, "content": content}}
+
+
+PREDICT_BODY = _body({"top": _TOP}, [], {"top": 3}, {})
+LEARN_BODY = _body({"label": _LABEL}, ["label"], {}, {"label": "cat"})
+MERGE_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["model"],
+                    "properties": {"model": {"type": "string", "contentMediaType": "application/octet-stream"}},
+                }
+            }
+        },
+    }
+}

@@ -1,0 +1,1 @@
+"""What the service does: it predicts in batches, and one thread changes the model."""

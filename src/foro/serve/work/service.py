@@ -1,0 +1,161 @@
+"""The parts of the service, put together, and what it can do."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, BinaryIO
+
+from PIL import Image
+from starlette.requests import Request
+
+from foro.durable import DurableLearner
+from foro.labels import find_label
+from foro.serve.http.admission import Admission
+from foro.serve.http.bodies import MEGABYTE
+from foro.serve.http.metrics import Metrics
+from foro.serve.http.model_upload import receive_model
+from foro.serve.http.problems import Problem
+from foro.serve.service_config import ServeConfig
+from foro.serve.work.decoding import Pictures
+from foro.serve.work.predictor import Predictor
+from foro.serve.work.publication import Published
+from foro.serve.work.teacher import Teacher
+from foro.serve.work.uploaded_model import read_other
+from foro.types import Label
+
+BODIES_AT_ONCE = 8
+"""Bodies of the largest size that may be in memory together."""
+
+
+class Service:
+    """A model that answers and learns; takes the durable learner over, and closes it at the end."""
+
+    def __init__(self, durable: DurableLearner, config: ServeConfig) -> None:
+        self.config = config
+        self.path = Path(durable.path)
+        self.name = self.path.name
+        self.backbone = durable.learner.backbone
+        self.metrics = Metrics()
+        self.admission = Admission(int(BODIES_AT_ONCE * config.most_megabytes * MEGABYTE), config.most_waiting)
+        self.pictures = Pictures(self.backbone.preprocessing, config.most_megapixels)
+        self.predictor = Predictor(self.backbone, self.pictures)
+        self.teacher = Teacher(durable, config.save_seconds)
+        self.metrics.gauge("foro_waiting_images", "Images in work.", lambda: self.admission.images)
+        self.metrics.gauge("foro_waiting_changes", "Changes that wait for their turn.", lambda: self.teacher.depth)
+        self.metrics.gauge("foro_classes", "Labels that are known.", lambda: len(self.published.labels))
+        self.metrics.gauge("foro_samples", "Samples of the model.", lambda: self.published.samples)
+
+    @property
+    def published(self) -> Published:
+        return self.teacher.published
+
+    async def learn(self, label: str, images: Sequence[bytes | None], key: str | None) -> dict[str, Any]:
+        """Learns encoded images; those that cannot be read are skipped."""
+        loop, pool = asyncio.get_running_loop(), self.predictor.pool
+        found = await asyncio.gather(*(loop.run_in_executor(pool, self.pictures, data) for data in images))
+        skipped = [{"index": at, "detail": each.detail} for at, each in enumerate(found) if isinstance(each, Problem)]
+        readable = [each for each in found if isinstance(each, Image.Image)]
+        if not readable:
+            raise Problem(422, "unreadable-image", "none of the images can be read", skipped=skipped)
+
+        def change(durable: DurableLearner) -> tuple[dict[str, Any], bool]:
+            digest = sha256(b"".join(sha256(data or b"").digest() for data in images)).hexdigest()
+            done = durable.seen(key) if key is not None else None
+            encoder = durable.learner.encoder
+            name = find_label(label, durable.learner.labels)
+            name = label if name is None else name
+            facts = {
+                "label": label,
+                "count": encoder.counts.get(name, 0) + len(readable),
+                "samples": encoder.samples + len(readable),
+                "skipped": skipped,
+                "images": digest,
+            }
+            report = durable.learn(readable, [name] * len(readable), key=key, facts=facts)
+            if done is not None:
+                facts = done["facts"]
+                if (facts.get("label"), facts.get("images")) != (label, digest):
+                    raise Problem(
+                        422, "key-reused", "this Idempotency-Key came before with another label or other images"
+                    )
+            return {**facts, "learned": report.samples, "seconds": round(report.seconds, 4)}, done is not None
+
+        facts, replayed = await self.teacher.make(change)
+        if not replayed:
+            self.metrics.images("learned", facts["learned"])
+        return {
+            "label": label,
+            "learned": facts["learned"],
+            "count": facts["count"],
+            "skipped": facts["skipped"],
+            "samples": facts["samples"],
+            "seconds": facts["seconds"],
+            "accuracy": {"overall": self.published.estimate.accuracy},
+            "replayed": replayed,
+        }
+
+    async def remove(self, text: str) -> dict[str, Any]:
+        """Forgets a label."""
+
+        def change(durable: DurableLearner) -> Label:
+            label = find_label(text, durable.learner.labels)
+            if label is None:
+                raise Problem(404, "unknown-label", "there is no such label")
+            durable.forget(label)
+            return label
+
+        return self._changed(await self.teacher.make(change))
+
+    async def restore(self, text: str) -> dict[str, Any]:
+        """Takes the removal of a label back."""
+
+        def change(durable: DurableLearner) -> Label:
+            label = find_label(text, durable.learner.encoder.forgotten)
+            if label is None:
+                raise Problem(404, "unknown-label", "there is no such label to restore")
+            durable.restore(label)
+            return label
+
+        return self._changed(await self.teacher.make(change))
+
+    def _changed(self, label: Label) -> dict[str, Any]:
+        return {"label": str(label), "classes": len(self.published.labels)}
+
+    async def saved_file(self) -> tuple[BinaryIO, int]:
+        """The model file as it is now, open: whatever replaces it later, this reader has a whole one."""
+
+        def change(durable: DurableLearner) -> BinaryIO:
+            if durable.journal_bytes or not durable.path.exists():
+                durable.save()
+            return open(durable.path, "rb")
+
+        file = await self.teacher.make(change)
+        return file, os.fstat(file.fileno()).st_size
+
+    async def merge(self, request: Request, key: str | None) -> dict[str, Any]:
+        """Adds what the uploaded model has learned."""
+        # Beside the model file, because that folder can be written; its name is ours, never the client's, and one that
+        # the next start removes if this process is killed.
+        prefix = f".{self.name}.{os.getpid()}."
+        with NamedTemporaryFile(dir=self.path.parent, prefix=prefix, suffix=".part") as file:
+            await receive_model(request, file.file, self.config.most_model_megabytes)
+
+            def change(durable: DurableLearner) -> tuple[int, bool]:
+                done = durable.seen(key) if key is not None else None
+                other = read_other(Path(file.name), durable.learner)
+                durable.merge(other, key=key)
+                return other.encoder.samples, done is not None
+
+            added, replayed = await self.teacher.make(change)
+        published = self.published
+        return {"classes": len(published.labels), "samples": published.samples, "added": added, "replayed": replayed}
+
+    def close(self) -> None:
+        """Finishes what was asked for, saves, and lets go of the model."""
+        self.predictor.close()
+        self.teacher.close()

@@ -1,5 +1,0 @@
-"""What is on disk: model files."""
-
-from foro.store.model_file import INFERENCE_ONLY, read_model, write_model
-
-__all__ = ["INFERENCE_ONLY", "read_model", "write_model"]

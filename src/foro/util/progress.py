@@ -1,0 +1,110 @@
+"""Progress of long work: a bar with a rate and the time left on a terminal, silence elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+Advance = Callable[[int], None]
+"""Called with how much more is done."""
+
+_DISPLAY: ContextVar[Progress | None] = ContextVar("display", default=None)
+"""The display that is on the screen: a bar within a bar is one more row of it."""
+
+
+_SILENT: ContextVar[bool] = ContextVar("silent", default=False)
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """No bar within, terminal or not: for a process that works for another one, which has the screen."""
+    token = _SILENT.set(True)
+    try:
+        yield
+    finally:
+        _SILENT.reset(token)
+
+
+@contextmanager
+def progress_bar(description: str, total: int, unit: str = "images") -> Iterator[Advance]:
+    """A bar on standard error that ``advance(n)`` moves; nothing at all where that is no terminal."""
+    display = _DISPLAY.get()
+    if total <= 1 or _SILENT.get() or (display is None and not _is_terminal()):
+        yield lambda _more: None
+    elif display is not None:
+        with _row(display, description, total, unit) as advance:
+            yield advance
+    else:
+        with _display() as opened, _row(opened, description, total, unit) as advance:
+            token = _DISPLAY.set(opened)
+            try:
+                yield advance
+            finally:
+                _DISPLAY.reset(token)
+
+
+def _is_terminal() -> bool:
+    from rich.console import Console
+
+    return Console(stderr=True).is_terminal
+
+
+def _display() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        speed_estimate_period=24 * 3600,  # steps may be minutes apart, and all of them tell how long the rest will take
+    )
+
+
+@contextmanager
+def _row(display: Progress, description: str, total: int, unit: str) -> Iterator[Advance]:
+    row = display.add_task(description, total=total, rate="–")
+
+    def advance(more: int) -> None:
+        display.update(row, advance=more)
+        speed = next(task.speed for task in display.tasks if task.id == row)
+        display.update(row, rate=_rate(speed, unit))
+
+    try:
+        yield advance
+    finally:
+        display.remove_task(row)
+
+
+def _rate(speed: float | None, unit: str) -> str:
+    if not speed:
+        return "–"
+    return f"{speed:.3g} {unit}/s" if speed >= 0.1 else f"{60 * speed:.2g} {unit}/min"
+
+
+_MEBIBYTE = 2**20
+
+
+@contextmanager
+def byte_progress(description: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar in MiB; the function it gives is called with the position in bytes that has been reached."""
+    shown = 0
+    with progress_bar(description, total // _MEBIBYTE, "MiB") as advance:
+
+        def reached(position: int) -> None:
+            nonlocal shown
+            more = position // _MEBIBYTE - shown
+            if more:
+                shown += more
+                advance(more)
+
+        yield reached

@@ -1,0 +1,1 @@
+"""What a user does with model files: teach, unteach, merge, describe, predict."""

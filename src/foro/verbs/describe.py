@@ -1,0 +1,87 @@
+"""What a model file holds, told without its backbone and without solving anything."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from foro.config import PRESETS
+from foro.errors import ModelFileError
+from foro.files import INFERENCE_ONLY, read_model
+from foro.files.journal import journal_path
+from foro.files.recovery import recover
+from foro.ledger import Ledger
+
+
+def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
+    """Classes with their counts, backbone, settings, size and history of learning of a model file, JSON-ready.
+
+    What is in the journal beside the model and not in the model yet counts too; only then the backbone is needed.
+    """
+    path = Path(path)
+    unsaved = 0
+    if journal_path(path).exists():
+        from foro.learner import Learner
+
+        found = recover(Learner, path, backbone)
+        unsaved = found.replayed
+        arrays, metadata = found.learner.state()
+    else:
+        arrays, metadata = read_model(path)
+    if metadata.get(INFERENCE_ONLY):
+        count = len(metadata["encoder"]["labels"])
+        raise ModelFileError(f"{path} is for predicting only: it knows {count} labels, but not how they were learned")
+    try:
+        encoder = metadata["encoder"]
+        ledger = Ledger.from_state(metadata["ledger"]) if "ledger" in metadata else Ledger()
+        labels, prompt = encoder["labels"], arrays.get("prompt")
+        counts = [int(count) for count in arrays["encoder.counts"]]
+        measured = _estimate(arrays, encoder)
+        return {
+            "model": str(path),
+            "bytes": path.stat().st_size if path.exists() else 0,
+            "unsaved_changes": unsaved,
+            "samples": encoder["samples"],
+            "classes": [
+                {
+                    "label": label,
+                    "samples": count,
+                    "last_taught": ledger.taught.get(label),
+                    "expected_accuracy": measured.get(label),
+                }
+                for label, count in zip(labels, counts, strict=True)
+            ],
+            "forgotten": encoder.get("forgotten", []),
+            "expected_accuracy": measured.get(None),
+            "backbone": metadata["backbone"],
+            "prompt_tokens": 0 if prompt is None else len(prompt),
+            "tasks": metadata["tasks"],
+            "seed": metadata["seed"],
+            "settings": metadata["config"],
+            "regularisation": encoder["regularisation_used"],
+            "log": [asdict(event) for event in ledger.events],
+        }
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ModelFileError(f"{path} lacks a part of its model ({error})") from None
+
+
+def unusual_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings that are not those of the default preset."""
+    usual = PRESETS["default"].as_dict()
+    return {name: value for name, value in settings.items() if usual.get(name) != value}
+
+
+def _estimate(arrays: dict[str, Any], encoder: dict[str, Any]) -> dict[Any, float | None]:
+    """Accuracy to expect for each label, and under None for all of them."""
+    if "encoder.confidence.scores" not in arrays:
+        return {}
+    import numpy as np
+
+    from foro.heads.ridge.confidence import Confidence
+
+    scores = arrays["encoder.confidence.scores"].astype(np.float64)
+    confidence = Confidence(scores, arrays["encoder.confidence.classes"], encoder["sharpness"])
+    found = confidence.estimate(encoder["labels"])
+    shares = {label: right / judged if judged else None for label, (judged, right) in found.classes.items()}
+    return {**shares, None: found.accuracy}

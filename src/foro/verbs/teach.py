@@ -1,0 +1,185 @@
+"""Teaching a model file: images that cannot be read are told apart, and what was learned is added up."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from foro.durable import MOST_JOURNAL, DurableLearner
+from foro.engine import Engine
+from foro.errors import DataError, FoRoError, FoRoWarning, InputError
+from foro.images.labelled import read_labelled, stream_labelled
+from foro.images.samples import Samples
+from foro.images.unreadable import without_bad_images
+from foro.types import Label
+
+HELD_OUT = 0.1
+"""Share of the images that the accuracy is measured on before they are learned too."""
+
+CHUNK = 4096
+"""Images of a stream that are learned together: what a crash, or the end of memory, can cost."""
+
+STREAM = "-"
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """An image that cannot be read, and a sentence that says why."""
+
+    image: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What was learned by one command."""
+
+    samples: int = 0
+    labels: tuple[Label, ...] = ()
+    new_labels: tuple[Label, ...] = ()
+    seconds: float = 0.0
+    held_out: int = 0
+    right_before: float | None = None  # of the held-out images, where anything was known before
+    right_after: float | None = None
+    expected_accuracy: float | None = None  # on new images of all classes, from samples that were left out
+    skipped: tuple[Skipped, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def accuracy_before(self) -> float | None:
+        return None if self.right_before is None else self.right_before / self.held_out
+
+    @property
+    def accuracy_after(self) -> float | None:
+        return None if self.right_after is None else self.right_after / self.held_out
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "samples": self.samples,
+            "labels": list(self.labels),
+            "new_labels": list(self.new_labels),
+            "seconds": self.seconds,
+            "images_per_second": self.samples / self.seconds if self.seconds else None,
+            "held_out": self.held_out,
+            "accuracy_before": self.accuracy_before,
+            "accuracy_after": self.accuracy_after,
+            "expected_accuracy": self.expected_accuracy,
+            "skipped": [{"image": each.image, "reason": each.reason} for each in self.skipped],
+            "notes": list(self.notes),
+        }
+
+
+def teach(
+    model: DurableLearner,
+    data: str | os.PathLike[str],
+    *,
+    strict: bool = False,
+    held_out: float = HELD_OUT,
+    chunk: int = CHUNK,
+    lines: Iterable[str | bytes] | None = None,
+) -> Taught:
+    """Learns what a folder or a file holds, all or nothing; ``-`` learns a stream of JSON lines, a chunk at a time.
+
+    Images that cannot be read are left out and listed, or with ``strict`` end it before anything is learned. The share
+    ``held_out`` of the images measures the accuracy before and after the rest is learned, and is then learned too.
+    """
+    start = time.perf_counter()
+    if os.fspath(data) != STREAM:
+        taught = _learn(model, *_whole(read_labelled(data), strict, model.learner.engine), held_out)
+    else:
+        taught = _stream(model, _stdin() if lines is None else lines, strict, held_out, chunk)
+    expected = model.learner.encoder.estimate().accuracy
+    return replace(taught, seconds=time.perf_counter() - start, expected_accuracy=expected)
+
+
+def unteach(model: DurableLearner, data: str | os.PathLike[str], *, strict: bool = False) -> Taught:
+    """Takes the influence of what a folder or a file holds back, exactly, all or nothing."""
+    start = time.perf_counter()
+    samples, skipped = _whole(read_labelled(data), strict)
+    model.unlearn(samples.images, samples.labels)
+    labels = tuple(samples.positions)
+    return Taught(len(samples), labels, seconds=time.perf_counter() - start, skipped=skipped)
+
+
+def readable(samples: Samples, strict: bool, engine: Engine | None = None) -> tuple[Samples, tuple[Skipped, ...]]:
+    """The samples that can be read, and those that cannot; with ``strict`` all, and the first bad one is an error."""
+    if strict:
+        return samples, ()
+    good, bad = engine.without_bad_images(samples) if engine else without_bad_images(samples)
+    return good, tuple(Skipped(str(samples.images[each.position]), each.reason) for each in bad)
+
+
+def _whole(samples: Samples, strict: bool, engine: Engine | None = None) -> tuple[Samples, tuple[Skipped, ...]]:
+    """The samples that can be read, of which there must be some."""
+    good, skipped = readable(samples, strict, engine)
+    if not len(good):
+        raise _unreadable(skipped)
+    return good, skipped
+
+
+def _unreadable(skipped: tuple[Skipped, ...]) -> InputError:
+    return InputError(f"none of the {len(skipped)} images can be read, the first because {skipped[0].reason}")
+
+
+def _learn(model: DurableLearner, good: Samples, skipped: tuple[Skipped, ...], held_out: float) -> Taught:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FoRoWarning)  # the report has the note too
+        report = model.learn(good.images, good.labels, held_out=held_out)
+    before, after = report.accuracy_before, report.accuracy_after
+    return Taught(
+        samples=report.samples,
+        labels=tuple(good.positions),
+        new_labels=report.new_labels,
+        held_out=report.held_out,
+        right_before=None if before is None else before * report.held_out,
+        right_after=None if after is None else after * report.held_out,
+        skipped=skipped,
+        notes=(report.note,) if report.note else (),
+    )
+
+
+def _stream(model: DurableLearner, lines: Iterable[str | bytes], strict: bool, held_out: float, chunk: int) -> Taught:
+    taught = Taught()
+    try:
+        for samples in stream_labelled(lines, "the standard input", chunk):
+            good, skipped = readable(samples, strict, model.learner.engine)
+            taught = _added(taught, _learn(model, good, skipped, held_out) if len(good) else Taught(skipped=skipped))
+            if model.journal_bytes > MOST_JOURNAL:
+                model.save()
+    except FoRoError as error:
+        if taught.samples:
+            model.save()
+            raise DataError(f"{error}; {taught.samples} images of earlier lines are learned") from None
+        raise
+    if not taught.samples:
+        raise _unreadable(taught.skipped) if taught.skipped else DataError("the standard input names no images")
+    return taught
+
+
+def _stdin() -> Iterable[str | bytes]:
+    """The standard input as bytes, which are UTF-8 whatever the terminal has."""
+    lines: Iterable[str | bytes] = getattr(sys.stdin, "buffer", sys.stdin)
+    return lines
+
+
+def _added(one: Taught, other: Taught) -> Taught:
+    def total(name: str) -> float | None:
+        values = [value for each in (one, other) if (value := getattr(each, name)) is not None]
+        return sum(values) if values else None
+
+    return Taught(
+        samples=one.samples + other.samples,
+        labels=tuple(dict.fromkeys(one.labels + other.labels)),
+        new_labels=tuple(dict.fromkeys(one.new_labels + other.new_labels)),
+        held_out=one.held_out + other.held_out,
+        right_before=total("right_before"),
+        right_after=total("right_after"),
+        skipped=one.skipped + other.skipped,
+        notes=tuple(dict.fromkeys(one.notes + other.notes)),
+    )

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from foro.adaptation import ActivationHistory, Fitness
+from foro.adaptation.history import RunningActivations
+from foro.heads.ridge import KnowledgeEncoder
+from foro.heads.ridge.leave_one_out import leave_one_out
+
+DEPTH, DIM = 3, 4
+
+
+@pytest.fixture
+def layers() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((12, DEPTH, DIM)).astype(np.float32)
+
+
+LABELS = ["a", "b", "c"] * 4
+
+
+def test_each_term_is_its_definition(layers: np.ndarray) -> None:
+    encoder = KnowledgeEncoder(DIM, 32, regularisation=0.5)
+    history = ActivationHistory.of(layers * 2 + 1)
+    H, Y = encoder.project(layers[:, -1]), np.eye(3)[[0, 1, 2] * 4]
+    scores = leave_one_out(H, Y, 0.5)
+    entropy = min(
+        -np.log((np.exp(s * scores) / np.exp(s * scores).sum(axis=1, keepdims=True) * Y).sum(axis=1)).mean()
+        for s in np.geomspace(1, 100, 2000)
+    )
+    drift = sum(
+        np.linalg.norm(layers[:, i].mean(0) - history.mean[i])
+        + np.linalg.norm(layers[:, i].std(0) - history.deviation[i])
+        for i in range(DEPTH)
+    )
+
+    def value(terms: str) -> float:
+        return Fitness.on(layers, LABELS, encoder, history, discrepancy_weight=0.3, terms=terms)(layers)
+
+    assert value("entropy") == pytest.approx(entropy, rel=1e-4)
+    assert value("discrepancy") == pytest.approx(0.3 * drift / 12, rel=1e-5)
+    assert value("both") == pytest.approx(entropy + 0.3 * drift / 12, rel=1e-4)
+
+
+def test_features_that_tell_classes_apart_are_fitter(layers: np.ndarray) -> None:
+    encoder = KnowledgeEncoder(DIM, 64)
+    clear = layers * 0.1
+    clear[:, -1] += np.eye(DIM, dtype=np.float32)[[0, 1, 2] * 4] * 3
+    fitness = Fitness.on(layers, LABELS, encoder, ActivationHistory.of(layers), terms="entropy")
+    assert fitness(clear) < fitness(layers)
+
+
+def test_automatic_regularisation_is_chosen_on_the_samples(layers: np.ndarray) -> None:
+    encoder = KnowledgeEncoder(DIM, 32)
+    head = KnowledgeEncoder(DIM, 32)
+    head.absorb(layers[:, -1], LABELS)
+    fitness = Fitness.on(layers, LABELS, encoder, ActivationHistory.of(layers))
+    assert fitness.regularisation == head.regularisation_used
+    assert encoder.samples == 0
+
+
+def test_history_moves_by_its_rate(layers: np.ndarray) -> None:
+    one, other = ActivationHistory.of(layers), ActivationHistory.of(layers + 1)
+    moved = one.updated(other, 0.1)
+    assert np.allclose(moved.mean, 0.1 * other.mean + 0.9 * one.mean)
+    assert np.allclose(moved.deviation, one.deviation, atol=1e-6)
+    assert one.discrepancy(one) == 0.0
+    assert one.discrepancy(other) == pytest.approx(DEPTH * np.sqrt(DIM), rel=1e-5)
+
+
+def test_running_statistics_equal_those_of_all_batches(layers: np.ndarray) -> None:
+    running = RunningActivations()
+    for part in np.split(layers, 4):
+        running.add(part)
+    whole = ActivationHistory.of(layers)
+    assert np.allclose(running.result().mean, whole.mean, atol=1e-6)
+    assert np.allclose(running.result().deviation, whole.deviation, atol=1e-6)

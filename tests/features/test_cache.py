@@ -1,0 +1,103 @@
+"""The feature cache changes how long a run takes and nothing else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from foro.backbones import Backbone
+from foro.features.cache import FeatureCache
+from foro.features.extractor import Extractor
+from foro.images.samples import Samples
+from foro.images.task_images import TaskImages
+from foro.research.methods.cached_learner import CachedExtractor
+from foro.research.protocol.bench import Bench
+from foro.research.protocol.runner import Runner
+from foro.research.protocol.spec import RunSpec
+from tests.conftest import textures
+from tests.research.conftest import SMALL
+
+
+def samples(seed: int = 0) -> Samples:
+    images, labels = textures(5, seed=seed)
+    return Samples(images, [*labels])
+
+
+@pytest.mark.parametrize("method", ["kem", "foro", "foro-paper", "fitness"])
+def test_results_are_identical_with_and_without(bench: Bench, method: str, tmp_path: Path) -> None:
+    settings = {name: value for name, value in SMALL.items() if name != "projection_dim" or method != "fitness"}
+    cache = FeatureCache(tmp_path / "features")
+    specs = [RunSpec("digits", tasks, method, seed, settings) for tasks, seed in ((5, 0), (2, 1))]
+    for spec in specs:
+        plain = Runner(bench, tmp_path / "without").run(spec)
+        cached = Runner(bench, tmp_path / "with", cache).run(spec)
+        assert plain is not None
+        assert cached is not None
+        for part in ("accuracy", "results"):
+            assert cached.content[part] == plain.content[part]
+        assert cached.passes_per_sample() == plain.passes_per_sample()
+    assert (cache.served == 0) == (method == "foro-paper")
+
+
+def test_extracts_each_image_once(tiny_backbone: Backbone, tmp_path: Path) -> None:
+    data, cache = samples(), FeatureCache(tmp_path)
+    expected = np.concatenate(list(Extractor(tiny_backbone).layers(data.images, None)))[:, -1:]
+    for positions, served in (([3, 1, 4], 0), ([1, 5, 9], 1), (list(range(20)), 5)):
+        before = cache.served
+        extractor = CachedExtractor(tiny_backbone, cache, layers=1)
+        found = np.concatenate(list(extractor.layers(TaskImages(data, np.array(positions)), None)))
+        assert np.allclose(found, expected[positions], atol=1e-4)
+        assert cache.served - before == served
+        assert extractor.forward_passes == len(positions)
+    again = FeatureCache(tmp_path)  # another process
+    list(CachedExtractor(tiny_backbone, again, 1).layers(TaskImages(data, np.arange(20)), None))
+    assert again.served == 20
+
+
+def test_a_prompt_other_data_and_other_layers_have_their_own_shelf(tiny_backbone: Backbone, tmp_path: Path) -> None:
+    cache = FeatureCache(tmp_path)
+    prompt = np.ones((2, 32), np.float32)
+    shelves = [
+        cache.shelf(tiny_backbone, samples(), None, 1),
+        cache.shelf(tiny_backbone, samples(), prompt, 1),
+        cache.shelf(tiny_backbone, samples(), 2 * prompt, 1),
+        cache.shelf(tiny_backbone, samples(), None, 2),
+        cache.shelf(tiny_backbone, samples(seed=1), None, 1),
+    ]
+    assert len({shelf.folder for shelf in shelves}) == 5
+    assert cache.shelf(tiny_backbone, samples(), prompt.copy(), 1) is shelves[1]
+
+
+def test_a_damaged_chunk_is_computed_again(tiny_backbone: Backbone, tmp_path: Path) -> None:
+    data = samples()
+    images = TaskImages(data, np.arange(20))
+    expected = np.concatenate(list(CachedExtractor(tiny_backbone, FeatureCache(tmp_path), 1).layers(images, None)))
+    (chunk,) = tmp_path.glob("*/*.safetensors")
+    chunk.write_bytes(chunk.read_bytes()[:100])
+    cache = FeatureCache(tmp_path)
+    found = np.concatenate(list(CachedExtractor(tiny_backbone, cache, 1).layers(images, None)))
+    assert cache.served == 0
+    assert np.array_equal(found, expected)
+
+
+def test_the_shelf_unused_for_longest_makes_room(tiny_backbone: Backbone, tmp_path: Path) -> None:
+    shelves = []
+    for seed in range(3):
+        cache = FeatureCache(tmp_path, most_bytes=2 * (20 * 32 * 4 + 600))  # room for two
+        data = samples(seed)
+        shelves.append(cache.shelf(tiny_backbone, data, None, 1).folder)
+        list(CachedExtractor(tiny_backbone, cache, 1).layers(TaskImages(data, np.arange(20)), None))
+        os.utime(shelves[-1], (seed, seed))
+    assert [folder.exists() for folder in shelves] == [False, True, True]
+
+
+def test_task_images_are_a_sequence_of_the_images() -> None:
+    data = samples()
+    images = TaskImages(data, np.array([4, 2, 0]))
+    assert len(images) == 3
+    assert images[1] is data.images[2]
+    assert images.labels == [data.labels[4], data.labels[2], data.labels[0]]
+    assert images[1:].labels == images.labels[1:]

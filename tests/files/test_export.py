@@ -1,0 +1,92 @@
+"""What is exported computes what the model computes, whatever the model is made of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from foro import Learner
+from foro.backbones import Backbone, load_backbone
+from foro.errors import BackboneError, InputError, ModelFileError
+from foro.files.export import export_model
+from foro.files.export import exporter as room
+from foro.files.export.model_graph import build_model_graph
+from foro.files.export.onnx_file import write_onnx
+from tests.backbones.reference import tiny_checkpoint
+from tests.conftest import textures
+from tests.files.test_inference_file import KINDS, taught
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_onnx_is_the_model(kind: str, tiny_backbone: Backbone, tmp_path: Path) -> None:
+    learner = taught(tiny_backbone, kind)
+    images, _ = textures(3, seed=1)
+    exported = export_model(learner.snapshot(), tmp_path / "model.onnx", images)
+    assert exported.checked_images == exported.same_labels == 12
+    assert exported.largest_difference < 1e-4
+    onnx.checker.check_model(onnx.load(tmp_path / "model.onnx"), full_check=True)
+    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
+    crops = np.stack(images)
+    scores, likely = session.run(["scores", "probabilities"], {"image": crops})
+    assert np.allclose(scores, learner.scores(images), rtol=1e-3, atol=1e-4)
+    assert np.allclose(likely.sum(axis=1), 1, atol=1e-5)
+    (alone,) = session.run(["scores"], {"image": crops[:1]})
+    assert np.allclose(alone, scores[:1], atol=1e-4)
+
+
+def test_metadata_says_how_to_prepare_an_image_and_read_the_answer(tiny_backbone: Backbone, tmp_path: Path) -> None:
+    learner = Learner(tiny_backbone, policy="none", projection_dim=64)
+    images, _ = textures(4)
+    labels = ["Ünï ☂", "b", 7, "7"]
+    learner.learn(images, labels * 4)
+    export_model(learner.snapshot(), tmp_path / "model.onnx", images)
+    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
+    facts = {key: json.loads(text) for key, text in session.get_modelmeta().custom_metadata_map.items()}
+    assert facts["labels"] == labels
+    assert facts["backbone"]["fingerprint"] == tiny_backbone.fingerprint
+    assert facts["preprocessing"]["image_size"] == facts["preprocessing"]["resize"] == 32
+    assert "resize the shorter side to 32" in facts["preprocessing"]["steps"]
+    (image,) = session.get_inputs()
+    assert (image.name, image.type, image.shape) == ("image", "tensor(uint8)", ["n", 32, 32, 3])
+
+
+def test_weights_too_large_for_a_protobuf_stand_beside_it(tiny_backbone: Backbone, tmp_path: Path) -> None:
+    learner = taught(tiny_backbone, "gelu")
+    graph = build_model_graph(learner.snapshot(), tiny_checkpoint())
+    files = write_onnx(tmp_path / "large.onnx", graph, {}, largest_inside=1000)
+    assert [file.name for file in files] == ["large.onnx", "large.onnx.data"]
+    (inside,) = write_onnx(tmp_path / "small.onnx", graph, {})
+    assert files[0].stat().st_size < inside.stat().st_size / 4
+    images, _ = textures(2, seed=2)
+    found = [room.run_onnx(file, [np.asarray(image) for image in images]) for file in (files[0], inside)]
+    assert np.array_equal(*found)
+
+
+def test_a_file_that_does_not_compute_the_same_is_removed(
+    tiny_backbone: Backbone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = taught(tiny_backbone, "gelu")
+    monkeypatch.setattr(room, "TOLERANCE", 1e-12)
+    with pytest.raises(ModelFileError, match="was removed again: its probabilities differ"):
+        export_model(learner.snapshot(), tmp_path / "model.onnx", textures(1)[0])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_exported_says_why(tiny_backbone: Backbone, tmp_path: Path) -> None:
+    snapshot = taught(tiny_backbone, "gelu").snapshot()
+    with pytest.raises(InputError, match="must end in"):
+        export_model(snapshot, tmp_path / "model.pt")
+    with pytest.raises(InputError, match="no image to check"):
+        export_model(snapshot, tmp_path / "model.onnx", [])
+    with pytest.raises(InputError, match="there is no image"):
+        export_model(snapshot, tmp_path / "model.onnx", [tmp_path / "gone.png"])
+    quantised = Learner(load_backbone(tiny_checkpoint(), precision="int8"), policy="none", projection_dim=64)
+    quantised.learn(*textures(2))
+    with pytest.raises(BackboneError, match="quantised"):
+        export_model(quantised.snapshot(), tmp_path / "model.onnx")
+    assert list(tmp_path.iterdir()) == []

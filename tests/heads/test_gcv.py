@@ -1,0 +1,90 @@
+"""The regularisation that is chosen is the one that generalised cross-validation, as defined, would choose."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foro.heads.ridge import KnowledgeEncoder, packed
+from foro.heads.ridge.gcv import Spectrum, grid_index, grid_value, pilot
+from foro.heads.ridge.solver import MOST_FACTORISATIONS, Solver
+from foro.heads.ridge.statistics import Statistics
+
+
+def gcv_by_definition(H: np.ndarray, Y: np.ndarray, gamma: float) -> float:
+    hat = H @ np.linalg.solve(H.T @ H + gamma * np.eye(H.shape[1]), H.T)
+    return len(H) * float(((Y - hat @ Y) ** 2).sum()) / (len(H) - np.trace(hat)) ** 2
+
+
+def statistics_of(H: np.ndarray, numbers: np.ndarray, tail_limit: int) -> Statistics:
+    statistics = Statistics(H.shape[1], thin_limit=tail_limit)
+    statistics.reserve(int(numbers.max()) + 1, len(H))
+    statistics.add(iter([H]), numbers)
+    return statistics
+
+
+@given(st.integers(2, 40), st.integers(2, 30), st.integers(1, 5), st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_gcv_is_its_definition(samples: int, size: int, classes: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    H, numbers = generator.standard_normal((samples, size)), generator.integers(0, classes, samples)
+    Y = np.eye(int(numbers.max()) + 1)[numbers]
+    statistics = statistics_of(H, numbers, tail_limit=100)
+    by_rows = Spectrum.of_rows(H, statistics)
+    by_matrix = Spectrum.of_matrix(H.T @ H, statistics)
+    for gamma in (1e-2, 1.0, 1e3):
+        expected = gcv_by_definition(H, Y, gamma)
+        assert by_rows.gcv(gamma) == pytest.approx(expected, rel=1e-6)
+        assert by_matrix.gcv(gamma) == pytest.approx(expected, rel=1e-6)
+
+
+@given(st.integers(1, 12), st.integers(2, 30), st.integers(1, 2), st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_rounding_does_not_choose(samples: int, size: int, classes: int, seed: int) -> None:
+    # Fewer samples than features are fitted whole: GCV is then nearly flat, and what is left of ‖Y‖² is rounding.
+    generator = np.random.default_rng(seed)
+    H, numbers = np.abs(generator.standard_normal((samples, size))), generator.integers(0, classes, samples)
+    statistics = statistics_of(H, numbers, tail_limit=100)
+    assert Spectrum.of_rows(H, statistics).best_index() == Spectrum.of_matrix(H.T @ H, statistics).best_index()
+
+
+def test_the_slope_from_a_factor_is_the_slope_of_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(0)
+    size = 40
+    H, numbers = np.abs(generator.standard_normal((90, size))), generator.integers(0, 4, 90)
+    statistics = statistics_of(H, numbers, tail_limit=1)
+    solver = Solver(statistics, None, seed=0)
+    Y = np.eye(4)[numbers]
+    # As many orthogonal probes as dimensions make Hutchinson's estimate exact.
+    monkeypatch.setattr("foro.heads.ridge.solver.PROBES", size)
+    monkeypatch.setattr(
+        "foro.heads.ridge.solver._probes", lambda size, _seed: np.sqrt(size) * np.linalg.qr(H[:size].T)[0]
+    )
+    for index in (-2, 3, 8):
+        left, right = (np.log(gcv_by_definition(H, Y, grid_value(index + step))) for step in (-1e-4, 1e-4))
+        assert solver._slope(solver._factorise(grid_value(index))) == pytest.approx((right - left) / 2e-4, rel=1e-4)
+
+
+@pytest.mark.parametrize("samples", [400, 700, 3000])
+def test_large_matrices_get_the_best_of_the_grid_within_four_factorisations(samples: int) -> None:
+    generator = np.random.default_rng(samples)
+    centres = generator.standard_normal((20, 16))
+    numbers = generator.integers(0, 20, samples)
+    X = centres[numbers] + 0.8 * generator.standard_normal((samples, 16))
+    encoder = KnowledgeEncoder(16, 1536)
+    encoder.absorb(X, numbers)
+    chosen = grid_index(encoder.regularisation_used)
+    assert 1 <= encoder._solver.factorisations <= MOST_FACTORISATIONS
+    spectrum = Spectrum.of_matrix(packed.unpack(encoder._statistics.gram, 1536), encoder._statistics)
+    best = spectrum.gcv(grid_value(spectrum.best_index()))
+    assert spectrum.gcv(grid_value(chosen)) <= best * 1.02
+    assert abs(pilot(encoder._statistics)[0] - spectrum.best_index()) <= 4  # the first guess is within a decade
+
+
+def test_equal_values_choose_the_strongest() -> None:
+    encoder = KnowledgeEncoder(3, 16)
+    encoder.absorb([[1.0, 2.0, 3.0]], ["only"])  # GCV of a single sample is the same for every γ
+    scale = float((encoder.project([[1.0, 2.0, 3.0]]) ** 2).sum())
+    assert encoder.regularisation_used == grid_value(grid_index(1e3 * scale))

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from foro.heads.ridge import packed
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 10, 33, 64])
+def test_packed_matrix_is_the_dense_one(size: int) -> None:
+    generator = np.random.default_rng(size)
+    rows, gone = generator.standard_normal((size + 3, size)), generator.standard_normal((2, size))
+    matrix = packed.zeros(size)
+    packed.add_rows(matrix, rows)
+    packed.add_rows(matrix, gone)
+    packed.add_rows(matrix, gone, sign=-1.0)
+    dense = rows.T @ rows
+    assert np.allclose(packed.unpack(matrix, size), dense)
+    assert np.allclose(matrix[packed.diagonal(size)], np.diag(dense))
+    block = size // 2
+    assert np.allclose(packed.leading_block(matrix, size, block), dense[:block, :block])
+    factor = np.empty_like(matrix)
+    assert packed.factorise(matrix, size, 0.5, factor)
+    right = generator.standard_normal((size, 3))
+    assert np.allclose(packed.solve(factor, size, right), np.linalg.solve(dense + 0.5 * np.eye(size), right))
+
+
+def test_what_is_not_positive_definite_is_told() -> None:
+    matrix = packed.zeros(4)
+    packed.add_rows(matrix, np.ones((1, 4)), sign=-1.0)
+    assert not packed.factorise(matrix, 4, 0.1, np.empty_like(matrix))

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from foro.images.samples import Samples
+from foro.images.unreadable import find_bad_images, without_bad_images
+from foro.util.parallel import ordered_map
+from tests.research.datasets.layouts import write_image
+
+
+def test_corrupt_images_are_named_and_left_out_with_their_labels(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.jpg" for number in range(6)]
+    for number, path in enumerate(paths):
+        write_image(path, 40 * number)
+    paths[1].write_bytes(b"no image")
+    paths[4].write_bytes(paths[4].read_bytes()[:-200])
+    paths[5].unlink()
+    good, bad = without_bad_images(Samples(paths, ["a", "b", "c", "d", "e", "f"]))
+    assert good.labels == ["a", "c", "d"]
+    assert list(good.images) == [paths[0], paths[2], paths[3]]
+    assert [each.position for each in bad] == [1, 4, 5]
+    assert all(f"{paths[each.position]} cannot be read as an image" in each.reason for each in bad[:2])
+    assert bad[2].reason == f"there is no image {paths[5]}"
+
+
+def test_what_can_be_decoded_is_left_as_it_is(tmp_path: Path) -> None:
+    samples = Samples(np.zeros((3, 2, 2), np.uint8), [0, 1, 2])
+    assert without_bad_images(samples) == (samples, [])
+    assert [bad.position for bad in find_bad_images(np.full((2, 3, 3), np.nan))] == [0, 1]
+    assert find_bad_images([]) == []
+
+
+def test_results_come_in_order_and_never_far_ahead() -> None:
+    started: list[int] = []
+    lock = threading.Lock()
+
+    def slow(item: int) -> int:
+        with lock:
+            started.append(item)
+        time.sleep(0.002 * (item % 3))
+        return item
+
+    for taken, item in enumerate(ordered_map(slow, range(40), ahead=5)):
+        assert item == taken
+        assert len(started) <= taken + 1 + 5
+
+
+def test_an_error_comes_in_its_place_and_stops_the_rest() -> None:
+    started: list[int] = []
+
+    def fails(item: int) -> int:
+        started.append(item)
+        if item == 3:
+            raise ValueError("three")
+        return item
+
+    results = ordered_map(fails, range(1000), ahead=4)
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="three"):
+        next(results)
+    assert len(started) <= 8
+
+
+def test_a_caller_who_stops_early_leaves_no_threads() -> None:
+    results = ordered_map(lambda item: item, range(1000), ahead=4)
+    next(results)
+    results.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("foro-decode")]

@@ -1,0 +1,131 @@
+"""Baselines under the experiments' own commands: resumed after an interruption, and the fast preset shown as such."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from foro.cli.app import app
+from foro.errors import InputError
+from foro.research.protocol.bench import Bench, DataOptions
+from foro.research.protocol.runner import WORK, Runner
+from foro.research.protocol.shared_settings import check_common, free
+from foro.research.protocol.spec import RunSpec
+from foro.research.tables.summary import grouped, titles
+from tests.backbones.reference import save_checkpoint, tiny_checkpoint
+from tests.research.results import without_times
+
+pytestmark = pytest.mark.torch
+
+QUICK = {"epochs": 1, "batch_size": 8, "learning_rate": 0.01, "crop_area": 1.0, "flip": False}
+SMALL_GENERATOR = {
+    "generator_epochs": 1,
+    "generator_size": 8,
+    "generator_channels": "8",
+    "generator_layers": 1,
+    "sampling_steps": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_checkpoint(tiny_checkpoint(), tmp_path_factory.mktemp("backbone") / "tiny")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORO_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("method", ["ft", "lwf", "l2p", "dsg"])
+def test_goes_on_after_an_interruption(method: str, folder: Path, tmp_path: Path) -> None:
+    bench = Bench(str(folder), data=DataOptions(train_per_class=4, test_per_class=2))
+    settings = {**QUICK, **(SMALL_GENERATOR if method == "dsg" else {})}
+    spec = RunSpec("digits", 5, method, 1, settings)
+    whole = Runner(bench, tmp_path / "whole").run(spec)
+    tasks: list[int] = []
+
+    def interrupt(more: int) -> None:
+        tasks.append(more)
+        if sum(tasks) == 2:
+            raise KeyboardInterrupt
+
+    runner = Runner(bench, tmp_path / "parts", save_ratio=0)
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(spec, advance=interrupt)
+    assert list((tmp_path / "parts" / WORK).glob("*/model-2"))
+    learned: list[int] = []
+    parts = runner.run(spec, advance=learned.append)
+    assert learned == [2, 1, 1, 1]
+    assert whole is not None
+    assert parts is not None
+    assert without_times(parts.content) == without_times(whole.content)
+    assert whole.passes_per_sample("backward") >= 1.0
+    assert whole.passes_per_sample() >= whole.passes_per_sample("backward")
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, ["experiment", *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_fast_is_shown_beside_every_result_that_was_made_with_it(folder: Path, tmp_path: Path) -> None:
+    usual = ["--backbone", folder, "--dataset", "digits", "--tasks", 2, "--methods", "kem,ft", "--seeds", 0]
+    usual += ["--train-per-class", 4, "--test-per-class", 2, "--out", tmp_path, "--set", "projection_dim=32"]
+    shown = json.loads(run("run", *usual, "--fast", "--set", "epochs=1", "--json"))
+    overrides = {group["method"]: group["overrides"] for group in shown}
+    assert overrides == {"kem": {"projection_dim": 32}, "ft": {"preset": "fast", "epochs": 1}}
+    table = run("table", "comparison", *usual, "--fast", "--set", "epochs=1")
+    assert "| FT | `ft (fast)` |" in table
+    assert "fast preset: batch_size = 32, learning_rate = 0.05, crop_area = 0.5; epochs = 1; seed 0." in table
+    assert "| KEM | `kem` |" in table
+    report = tmp_path / "report.html"
+    run("report", "--out", tmp_path, "--report", report)
+    assert "ft (fast preset" in report.read_text()
+    (record,) = [json.loads(path.read_text()) for path in tmp_path.glob("*-ft-*.json")]
+    assert "--set preset=fast --set projection_dim" not in record["command"]
+    assert "--set preset=fast --set epochs=1" in record["command"]
+    assert record["settings"]["batch_size"] == 32
+
+
+def test_a_setting_is_for_the_methods_that_have_it() -> None:
+    check_common(["kem", "ft"], {"projection_dim": 32, "epochs": 2, "preset": "fast"})
+    check_common(["kem"], {"preset": "fast"})  # as fast as it gets
+    with pytest.raises(InputError, match="unknown setting 'epoch'"):
+        check_common(["kem", "ft"], {"epoch": 2})
+    with pytest.raises(InputError, match="ft has no setting 'population'"):
+        check_common(["ft", "lwf"], {"population": 2})
+    with pytest.raises(InputError, match="epochs cannot be 'many'"):
+        check_common(["kem", "ft"], {"epochs": "many"})
+
+
+def test_a_setting_may_be_for_one_method_alone() -> None:
+    settings = {"epochs": 2, "ft.epochs": 3, "kem.projection_dim": 64}
+    check_common(["kem", "ft", "lwf"], settings)
+    assert [dict(free(name, settings)) for name in ("kem", "ft", "lwf")] == [
+        {"projection_dim": 64},
+        {"epochs": 3},
+        {"epochs": 2},
+    ]
+    with pytest.raises(InputError, match=r"ft\.epochs is a setting of ft, which is none of kem"):
+        check_common(["kem"], {"ft.epochs": 3})
+    with pytest.raises(InputError, match="ft has no setting 'epoch'"):
+        check_common(["kem", "ft"], {"ft.epoch": 3})
+    with pytest.raises(InputError, match="kem is defined by policy = none"):
+        check_common(["kem"], {"policy": "evolve"})
+    check_common(["kem", "foro"], {"policy": "none"})  # foro can take it
+
+
+def test_titles_name_the_preset(folder: Path, tmp_path: Path) -> None:
+    bench = Bench(str(folder), data=DataOptions(train_per_class=2, test_per_class=1))
+    specs = [
+        RunSpec("digits", 2, "kem", 0, {"projection_dim": 16}),
+        RunSpec("digits", 2, "ft", 0, {"preset": "fast"}),
+        RunSpec("digits", 2, "ft", 0, {"epochs": 1}),
+    ]
+    records = [record for spec in specs if (record := Runner(bench, tmp_path).run(spec))]
+    assert titles(grouped(records)) == (["kem (projection_dim = 16)", "ft (fast preset)", "ft (epochs = 1)"], "")

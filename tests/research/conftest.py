@@ -1,0 +1,28 @@
+"""A tiny backbone in a folder, a small part of the digits, and settings with which a run takes a second."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from foro.research.protocol.bench import Bench, DataOptions
+from tests.backbones.reference import save_checkpoint, tiny_checkpoint
+
+SMALL = {"projection_dim": 64, "generations": 2, "population": 4, "search_images": 16, "online_batch": 8}
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a random ViT of 32 px."""
+    return save_checkpoint(tiny_checkpoint(), tmp_path_factory.mktemp("backbone") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def bench(tiny_folder: Path) -> Bench:
+    return Bench(str(tiny_folder), data=DataOptions(train_per_class=8, test_per_class=4))
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORO_CACHE", str(tmp_path / "cache"))

@@ -1,0 +1,89 @@
+"""The demonstration, end to end, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from foro.errors import InputError
+from foro.verbs.demo_report import render_report, write_report
+from foro.verbs.digits_demo import LEARNERS, TASKS, DemoResult
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, str]:
+    """The JSON and the report of one run."""
+    report = tmp_path_factory.mktemp("demo") / "report.html"
+    code = "from foro.cli import main; main()"
+    command = [sys.executable, "-c", code, "demo", "--json", "--report", str(report)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(shown.stdout), report.read_text()
+
+
+def test_foro_learns_all_digits_and_forgets_little(outcome: tuple[dict, str]) -> None:
+    numbers, _ = outcome
+    assert numbers["accuracy"] >= numbers["joint_accuracy"] - 1.0
+    assert numbers["forgetting"] < 5.0
+    assert numbers["newest_forgetting"] > 20.0
+    assert numbers["newest_accuracy"] < numbers["accuracy"] - 20.0
+    assert numbers["backbone"] == "vit_nano_patch8_64.foro_tin200"
+
+
+class Page(HTMLParser):
+    """Collects what a page loads from elsewhere, and its headings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.headings = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.headings += tag in ("h1", "h2")
+        for name, value in attrs:
+            if name in ("src", "srcset") or (name in ("href", "xlink:href") and not str(value).startswith("#")):
+                self.loaded.append(str(value))
+
+
+def test_the_report_stands_alone(outcome: tuple[dict, str]) -> None:
+    numbers, text = outcome
+    page = Page()
+    page.feed(text)
+    assert page.loaded == []
+    assert page.headings == 4
+    assert not re.search(r"url\((?!#)|@import|<script", text)
+    assert f"{numbers['accuracy']:.1f} %" in text
+    assert text.count("<svg") == 1
+    assert text.count("<table") == len(LEARNERS)
+    assert 'name="viewport"' in text
+
+
+def test_the_report_shows_the_matrix(tmp_path: Path) -> None:
+    result = DemoResult(seed=3, images=10, seconds=2.0, backbone="<b>", prompt="empty")
+    for matrix in result.accuracy.values():
+        for now in range(len(TASKS)):
+            matrix[now, : now + 1] = 0.5 + 0.1 * now
+    text = render_report(result)
+    assert ">90</td>" in text
+    assert "<b>)" not in text
+    assert "Seed: 3" in text
+    with pytest.raises(InputError, match="cannot be written: No such file"):
+        write_report(result, tmp_path / "no" / "report.html")
+
+
+def test_results_so_far_are_those_of_an_earlier_row() -> None:
+    result = DemoResult(seed=0)
+    result.accuracy["FoRo"][0, 0] = 1.0
+    result.accuracy["FoRo"][1, :2] = [0.6, 0.8]
+    assert result.done == 2
+    assert result.average("FoRo") == pytest.approx(0.7)
+    assert result.forgetting("FoRo") == pytest.approx(0.4)
+    assert result.after(0).done == 1
+    assert result.after(0).average("FoRo") == 1.0
+    assert np.isnan(result.accuracy["newest task only"]).all()
