@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import foro.learner
+import foro.heads.head
 from foro import Learner
 from foro.backbones import Backbone, load_backbone
 from foro.config import PRESETS, LearnerConfig
@@ -37,7 +37,7 @@ def test_presets_are_the_papers_values_and_can_be_overridden() -> None:
         ({"preset": "best"}, "unknown preset 'best'; choose one of default, paper"),
         ({"gamma": 1}, "unknown setting 'gamma'"),
         ({"policy": "thaw"}, "policy must be one of none, freeze, evolve"),
-        ({"fitness": "x"}, "fitness must be one of"),
+        ({"fitness": "x"}, "fitness must be both or made of entropy, discrepancy"),
         ({"population": 1}, "population must be a whole number of at least 2"),
         ({"generations": "3"}, "generations must be a whole number"),
         ({"prompt_tokens": 1.5}, "prompt_tokens must be a whole number"),
@@ -101,7 +101,7 @@ def test_evolve_moves_prompt_history_and_distribution_with_every_task(tiny_backb
         states = []
         for _ in range(2):
             learner.learn(images, labels)
-            states.append(learner._adaptation)
+            states.append(learner.adaptation)
         assert states[1].tasks == 2
         for get in (lambda s: s.prompt, lambda s: s.history.mean, lambda s: s.distribution.mean):
             assert not np.array_equal(get(states[0]), get(states[1]))
@@ -120,7 +120,7 @@ def test_long_tasks_are_absorbed_in_parts(tiny_backbone: Backbone, monkeypatch: 
     images, labels = textures(50)
     whole = Learner(tiny_backbone, **QUICK, policy="none")
     whole.learn(images, labels)
-    monkeypatch.setattr(foro.learner, "PART", 64)
+    monkeypatch.setattr(foro.heads.head, "PART", 64)
     parts = Learner(tiny_backbone, **QUICK, policy="none")
     parts.learn(images, labels)
     assert parts.encoder.counts == whole.encoder.counts
@@ -131,7 +131,7 @@ def test_a_long_task_that_fails_in_a_later_part_changes_nothing(
     tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     images, labels = textures(50)
-    monkeypatch.setattr(foro.learner, "PART", 64)
+    monkeypatch.setattr(foro.heads.head, "PART", 64)
     learner = Learner(tiny_backbone, **QUICK, policy="none")
     forward, calls = type(tiny_backbone).forward, []
 

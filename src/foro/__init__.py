@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from foro.images.labelled import read_labelled as read_labelled
     from foro.learner import Learner as Learner
     from foro.snapshot import Snapshot as Snapshot
+    from foro.verbs.reading import load_snapshot as load_snapshot
 
 _HOMES = {
     "DurableLearner": "foro.durable",
@@ -20,6 +21,7 @@ _HOMES = {
     "KnowledgeEncoder": "foro.heads.ridge",
     "Learner": "foro.learner",
     "Snapshot": "foro.snapshot",
+    "load_snapshot": "foro.verbs.reading",
     "read_class_folders": "foro.images.class_folders",
     "read_labelled": "foro.images.labelled",
 }
@@ -30,6 +32,7 @@ __all__ = [
     "KnowledgeEncoder",
     "Learner",
     "Snapshot",
+    "load_snapshot",
     "read_class_folders",
     "read_labelled",
 ]

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from foro.adaptation.evolution import Covariance
-from foro.adaptation.fitness import Terms
 from foro.errors import InputError
 from foro.heads.ridge.encoder import Regularisation, check_regularisation
 
@@ -37,9 +36,9 @@ class LearnerConfig:
     search_images: int = _setting(300, "most images that candidates are compared on")
     initial_step: float = _setting(1.0, "initial step size of CMA-ES")
     covariance: Covariance = _setting("separable", "separable or full covariance of CMA-ES")
-    fitness: Terms = _setting(
+    fitness: str = _setting(
         "entropy",
-        "terms of the fitness: entropy, discrepancy or both; a prompt that is evolved on the first task only has no "
+        "terms of the fitness, joined by +: entropy, discrepancy; both: these two; a prompt evolved on one task has no "
         "earlier task to drift from",
     )
     discrepancy_weight: float = _setting(0.3, "λ, weight of the activation discrepancy against the summed entropy")
@@ -50,7 +49,7 @@ class LearnerConfig:
     readout_layers: int = _setting(1, "last layers whose CLS the classifier sees")
 
     def __post_init__(self) -> None:
-        for name, choices in (("policy", Policy), ("covariance", Covariance), ("fitness", Terms)):
+        for name, choices in (("policy", Policy), ("covariance", Covariance)):
             if getattr(self, name) not in get_args(choices):
                 allowed = ", ".join(get_args(choices))
                 raise InputError(f"{name} must be one of {allowed}, not {getattr(self, name)!r}")
@@ -73,15 +72,15 @@ class LearnerConfig:
         check_regularisation(self.regularisation)
 
     @classmethod
-    def from_preset(cls, preset: str = "default", **overrides: Any) -> LearnerConfig:
-        """A preset with some of its settings overridden."""
-        if preset not in PRESETS:
+    def from_preset(cls, preset: str | LearnerConfig = "default", **overrides: Any) -> LearnerConfig:
+        """A preset, by name or as it is, with some of its settings overridden."""
+        if isinstance(preset, str) and preset not in PRESETS:
             raise InputError(f"unknown preset {preset!r}; choose one of {', '.join(PRESETS)}")
         known = [each.name for each in fields(cls)]
         for name in overrides:
             if name not in known:
                 raise InputError(f"unknown setting {name!r}; settings are {', '.join(known)}")
-        return replace(PRESETS[preset], **overrides)
+        return replace(PRESETS[preset] if isinstance(preset, str) else preset, **overrides)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

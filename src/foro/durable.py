@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import shutil
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from foro.backbones import Backbone
+from foro.changes import Change, Forget, Restore
 from foro.errors import FoRoWarning, InputError, ModelFileError
 from foro.files import write_model
 from foro.files.journal import Group, JournalWriter, Record, journal_path
-from foro.files.recovery import Recovery, adaptation_fields, is_damaged, recover
-from foro.heads.ridge.encoder import check_label, check_labels
+from foro.files.recovery import Recovery, change_record, is_damaged, recover
 from foro.images.load import Images
-from foro.learner import Learner
-from foro.ledger import now
-from foro.lesson import LearnReport
-from foro.types import Label
+from foro.learner import Learner, LearnReport
+from foro.types import Float32, Label
 from foro.util.atomic_files import remove_leftovers
 from foro.util.interrupts import uninterrupted
 from foro.util.lock import locked
@@ -124,7 +125,7 @@ class DurableLearner:
         resources: ExitStack,
     ) -> DurableLearner:
         journal = journal_path(path)
-        found: Recovery | None = None
+        found: Recovery[Learner] | None = None
         said: list[str] = []
         try:
             found = recover(Learner, path, backbone)
@@ -173,62 +174,36 @@ class DurableLearner:
         """
         if (done := self._done(key, "learn")) is not None:
             return LearnReport.from_dict(done["report"])
-        if self.learner.engine is not None:
-            return self._learn_elsewhere(images, labels, key, held_out, facts)
+        start = time.perf_counter()
         with self._journal.group() as group:
-
-            def keep(features: Any, names: list[Label], aside: bool) -> None:
-                group.add({"labels": names, "held_out": aside}, {"features": features})
-
-            lesson = self.learner.prepare(images, labels, held_out, keep)
-            adapted, arrays = adaptation_fields(self.learner._adaptation, lesson.adaptation)
-            when = now()
-            result = {"what": "learn", "when": when, "report": lesson.report().as_dict(), "facts": facts or {}}
-            with uninterrupted():
-                self._commit(group, key, result, adapted, arrays)
-                with self._applied():
-                    report = lesson.absorb(when)
-                self._made(key, {**result, "report": report.as_dict()})
+            change, report = self.learner.prepare(images, labels, held_out, partial(_write_part, group))
+            result = {"what": "learn", "when": change.when, "report": report.as_dict(), "facts": facts or {}}
+            # From an engine that learns elsewhere only statistics come: writing these is writing the model.
+            accuracy = self._make(change, key, result, None if self.learner.engine else group)
+        report = replace(report, accuracy_after=accuracy, seconds=time.perf_counter() - start)
+        if key is not None:
+            self.learner.ledger.remember(key, {**result, "report": report.as_dict()})
         if report.note:
             warnings.warn(report.note, FoRoWarning, stacklevel=2)
-        return report
-
-    def _learn_elsewhere(
-        self, images: Images, labels: Sequence[Label], key: str | None, held_out: float, facts: dict[str, Any] | None
-    ) -> LearnReport:
-        """Learns by an engine from where no features come that could be written down: saves at once, like a merge."""
-        lesson = self.learner.prepare(images, labels, held_out)
-        when = now()
-        with uninterrupted(), self._applied():
-            report = lesson.absorb(when)
-            self._made(key, {"what": "learn", "when": when, "report": report.as_dict(), "facts": facts or {}})
-            self.save()
-        if report.note:
-            warnings.warn(report.note, FoRoWarning, stacklevel=3)
         return report
 
     def unlearn(self, images: Images, labels: Sequence[Label], *, key: str | None = None) -> None:
         """Takes the influence of these very images back, exactly, as ``Learner.unlearn`` does."""
         if self._done(key, "unlearn") is not None:
             return
-        names = check_labels(labels)
-        features = self.learner._unlearnable(images)
-        when = now()
-        result = {"what": "unlearn", "when": when, "samples": len(names)}
-        with uninterrupted():
-            with self._applied(), self._journal.group() as group:
-                group.add({"labels": names}, {"features": features})
-                self.learner._unlearn(features, names, when)  # first, for only this tells whether they were learned
-                self._commit(group, key, result)
-            self._made(key, result)
+        change = self.learner.prepare_unlearn(images, labels)
+        result = {"what": "unlearn", "when": change.when, "samples": len(change.labels)}
+        with self._journal.group() as group:
+            _write_part(group, change.features, change.labels)
+            self._make(change, key, result, group)
 
     def forget(self, label: Label, *, key: str | None = None) -> None:
         """Never predicts the label again, as ``Learner.forget`` does."""
-        self._about("forget", label, self.learner.labels, key)
+        self._about(Forget, label, key)
 
     def restore(self, label: Label, *, key: str | None = None) -> None:
         """Takes ``forget`` back, as if it had never been asked for."""
-        self._about("restore", label, self.learner.encoder.forgotten, key)
+        self._about(Restore, label, key)
 
     def merge(self, other: Learner, *, key: str | None = None) -> None:
         """Adds everything that another learner knows, as ``Learner.merge`` does, and saves at once.
@@ -237,11 +212,8 @@ class DurableLearner:
         """
         if self._done(key, "merge") is not None:
             return
-        when = now()
-        with uninterrupted(), self._applied():
-            self.learner._merge(other, when)
-            self._made(key, {"what": "merge", "when": when, "samples": other.encoder.samples})
-            self.save()
+        change = self.learner.prepare_merge(other)
+        self._make(change, key, {"what": "merge", "when": change.when, "samples": other.encoder.samples}, None)
 
     def seen(self, key: str) -> dict[str, Any] | None:
         """What came of the change with this key: ``what`` and ``when``, of ``learn`` its ``report``; None: not made."""
@@ -281,20 +253,14 @@ class DurableLearner:
         if self._closed:
             raise ModelFileError(f"{self.path} was closed: open it again to change it")
 
-    def _about(self, what: str, label: Label, known: list[Label], key: str | None) -> None:
+    def _about(self, kind: type[Forget | Restore], label: Label, key: str | None) -> None:
         """Forgets or restores a label."""
+        what = kind.__name__.lower()
         if self._done(key, what) is not None:
             return
-        label = check_label(label)
-        if label not in known:
-            getattr(self.learner, what)(label)  # which says what is wrong
-        when = now()
-        result = {"what": what, "when": when, "label": label}
-        with self._journal.group() as group, uninterrupted():
-            self._commit(group, key, result, {"label": label})
-            with self._applied():
-                getattr(self.learner, f"_{what}")(label, when)
-            self._made(key, result)
+        change = kind(self.learner.encoder.known_as([label])[0])
+        with self._journal.group() as group:
+            self._make(change, key, {"what": what, "when": change.when, "label": change.label}, group)
 
     def _done(self, key: str | None, what: str) -> dict[str, Any] | None:
         """What came of this very change, if it was made before."""
@@ -308,36 +274,44 @@ class DurableLearner:
             raise InputError(f"the key {key!r} was used before, to {done['what']}: take another one to {what}")
         return done
 
-    def _commit(
-        self,
-        group: Group,
-        key: str | None,
-        result: dict[str, Any],
-        more: dict[str, Any] | None = None,
-        arrays: dict[str, Any] | None = None,
-    ) -> None:
-        fields = {"sequence": self.learner.ledger.sequence + 1, "key": key, "result": result}
-        group.commit({**fields, "what": result["what"], "when": result["when"], **(more or {})}, arrays or {})
+    def _make(self, change: Change, key: str | None, result: dict[str, Any], group: Group | None) -> float | None:
+        """Makes a change in memory and on the disk, or in neither: through the journal, or by saving at once.
 
-    def _made(self, key: str | None, result: dict[str, Any]) -> None:
-        self.learner.ledger.sequence += 1
-        self.learner.ledger.remember(key, result)
-        self._unsaved = True
+        Memory comes first, for only that tells whether the change can be made.
+        """
+        sequence, before = self.learner.ledger.sequence + 1, self.learner.adaptation
+        with uninterrupted(), self._both_or_none(group):
+            accuracy = self.learner.apply(change)
+            self.learner.ledger.sequence = sequence
+            self.learner.ledger.remember(key, result)
+            self._unsaved = True
+            if group is None:
+                self.save()
+            else:
+                record = change_record(change, before)
+                group.commit({"sequence": sequence, "key": key, "result": result, **record.fields}, record.arrays)
+        return accuracy
 
     @contextmanager
-    def _applied(self) -> Iterator[None]:
+    def _both_or_none(self, group: Group | None) -> Iterator[None]:
         """Memory and disk say the same: if either step fails, the learner is read again from the disk."""
         try:
             yield
         except BaseException:
-            source, backbone, engine = self.learner._source, self.learner.backbone, self.learner.engine
+            if group is not None:
+                group.discard()
+            source, backbone, engine = self.learner.source, self.learner.backbone, self.learner.engine
             if self.path.exists() or self._journal.size:
                 self.learner = recover(Learner, self.path, backbone).learner
             else:
                 header = self._journal.header
                 self.learner = Learner.from_state(header.arrays, header.fields["model"], self.path, backbone)
-            self.learner._source, self.learner.engine = source, engine
+            self.learner.source, self.learner.engine = source, engine
             raise
+
+
+def _write_part(group: Group, features: Float32, labels: list[Label]) -> None:
+    group.add({"labels": labels}, {"features": features})
 
 
 def _header(learner: Learner, new: bool) -> Record:
@@ -350,7 +324,7 @@ def _header(learner: Learner, new: bool) -> Record:
     return Record({**fields, "model": metadata}, arrays)
 
 
-def _recovered(path: Path, found: Recovery | None) -> list[str]:
+def _recovered(path: Path, found: Recovery[Learner] | None) -> list[str]:
     if found is None:
         return []
     said = []

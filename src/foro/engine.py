@@ -11,7 +11,7 @@ from foro.features.extractor import Extractor
 from foro.heads.ridge import KnowledgeEncoder
 from foro.images.load import Images
 from foro.images.samples import Samples
-from foro.images.unreadable import BadImage
+from foro.images.unreadable import UnreadableImage
 from foro.types import Float32, Label
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ class Engine(Protocol):
         """What runs the images of one task through the learner's backbone."""
         ...
 
-    def without_bad_images(self, samples: Samples) -> tuple[Samples, list[BadImage]]:
-        """What ``foro.images.unreadable.without_bad_images`` gives, found where the images are."""
+    def without_unreadable(self, samples: Samples) -> tuple[Samples, list[UnreadableImage]]:
+        """What ``foro.images.unreadable.without_unreadable`` gives, found where the images are."""
         ...
 
 

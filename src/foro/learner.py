@@ -7,17 +7,17 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from foro.adaptation.adaptation import Adaptation, Adapter
+from foro.adaptation.adaptation import Adaptation, TaskAdaptation
+from foro.adaptation.fitness import parse_terms
 from foro.backbones import Backbone
 from foro.backbones.source import describe_backbone, find_backbone, taught_backbone
+from foro.changes import Change, Forget, Learn, Merge, Restore, Unlearn
 from foro.config import LearnerConfig, check_seed
 from foro.engine import Engine, RemoteExtractor, find_engine
 from foro.errors import FoRoWarning, InputError, ModelFileError
@@ -25,15 +25,13 @@ from foro.features.extractor import Extractor
 from foro.features.readout import readout
 from foro.files import INFERENCE_ONLY, write_model
 from foro.files.recovery import recover
-from foro.heads.calibration import probabilities
+from foro.heads.head import Estimate, Gathered, gather
 from foro.heads.ridge import KnowledgeEncoder
-from foro.heads.ridge.confidence import Estimate
-from foro.heads.ridge.encoder import check_features, check_labels
 from foro.images.load import Images, check_images
+from foro.images.samples import choose_held_out
 from foro.ledger import Event, Ledger
-from foro.lesson import HeldOut, Keep, LearnReport, Lesson, accuracy, choose_held_out
-from foro.snapshot import Snapshot, best_labels
-from foro.types import Arrays, Float32, Label
+from foro.snapshot import Snapshot
+from foro.types import Arrays, Float32, Float64, Label
 from foro.util.interrupts import uninterrupted
 from foro.util.progress import progress_bar
 
@@ -41,9 +39,31 @@ if TYPE_CHECKING:
     from foro.evaluation import Evaluation
     from foro.files.export import Exported
 
+Keep = Callable[[Float32, list[Label]], None]
+"""Is given features (b, d) as they are made, and their labels."""
 
-PART = 16_384
-"""Samples whose features are held at once while it is not yet sure that all of a task can be read."""
+
+@dataclass(frozen=True)
+class LearnReport:
+    """What one ``learn`` did; accuracies are None where nothing was held out, or none of its labels was known."""
+
+    samples: int
+    new_labels: tuple[Label, ...]
+    generations: int
+    forward_passes: int  # sequences that went through the backbone, every candidate's
+    seconds: float
+    note: str | None = None
+    held_out: int = 0  # images on which the accuracy was measured, and which were then learned too
+    accuracy_before: float | None = None
+    accuracy_after: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready; ``from_dict`` makes a report of it again."""
+        return {**asdict(self), "new_labels": list(self.new_labels)}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> LearnReport:
+        return cls(**{**content, "new_labels": tuple(content["new_labels"])})
 
 
 class Learner:
@@ -54,14 +74,14 @@ class Learner:
     backbone
         ``"nano"`` (embedded), a full timm tag, a folder with a checkpoint, or a loaded backbone.
     preset
-        ``"default"`` or ``"paper"``; every setting of :class:`foro.config.LearnerConfig` can be overridden by name.
+        ``"default"``, ``"paper"`` or a :class:`foro.LearnerConfig`; every setting of it can be overridden by name.
     image_size
         Side of the input in pixels, if not the checkpoint's own.
     seed
         Of the projection and of the evolution.
     engine
-        Where ``learn`` runs: ``"local"``, ``"ray"`` or a ``foro.cluster.RayEngine``. It does not change what is
-        learned, and is not stored.
+        Where ``learn`` runs: ``"local"``, ``"ray"`` or a ``foro.RayEngine``. It does not change what is learned, and
+        is not stored.
 
     Examples
     --------
@@ -77,7 +97,7 @@ class Learner:
     def __init__(
         self,
         backbone: str | Path | Backbone = "nano",
-        preset: str = "default",
+        preset: str | LearnerConfig = "default",
         image_size: int | None = None,
         seed: int = 0,
         engine: str | Engine = "local",
@@ -85,8 +105,9 @@ class Learner:
     ) -> None:
         self.engine = find_engine(engine)
         self.config = LearnerConfig.from_preset(preset, **overrides)
+        parse_terms(self.config.fitness)  # an unknown one should be an error at once
         self.seed = check_seed(seed)
-        self._source, self.backbone = find_backbone(backbone, image_size)
+        self.source, self.backbone = find_backbone(backbone, image_size)
         if self.config.readout_layers > self.backbone.depth:
             raise InputError(f"readout_layers is at most {self.backbone.depth} with {self.backbone.name}")
         self.encoder = KnowledgeEncoder(
@@ -96,7 +117,7 @@ class Learner:
             self.config.activation,
             seed,
         )
-        self._adaptation = Adaptation()
+        self.adaptation = Adaptation()
         self.ledger = Ledger()
 
     @property
@@ -107,102 +128,139 @@ class Learner:
     @property
     def prompt(self) -> Float32 | None:
         """The prompt (P, dim) that predictions are made with; None is the empty prompt."""
-        return self._adaptation.prompt
+        return self.adaptation.prompt
+
+    def apply(self, change: Change) -> float | None:
+        """Makes a change: every verb ends here, and so does what a journal replays.
+
+        Returns the accuracy on samples that were held out, measured before these were learned too.
+        """
+        head, accuracy, taught = self.encoder, None, False
+        with uninterrupted():
+            if isinstance(change, Learn):
+                counts = dict(Counter(change.labels))
+                change.samples.absorb_into(head)
+                self.adaptation, taught = change.adaptation, True
+                if change.held_out is not None:
+                    accuracy = self._accuracy(change.held_out)
+                    change.held_out.absorb_into(head)
+            elif isinstance(change, Unlearn):
+                counts = dict(Counter(change.labels))
+                head.unlearn(change.features, change.labels)
+            elif isinstance(change, Forget):
+                counts = {change.label: head.counts.get(change.label, 0)}
+                head.forget(change.label)
+            elif isinstance(change, Restore):
+                before = head.counts.get(change.label, 0)
+                head.restore(change.label)
+                counts = {change.label: head.counts[change.label] - before}
+            else:
+                counts = dict(zip(head.known_as(change.head.labels), change.head.counts.values(), strict=True))
+                head.merge(change.head)
+                mine, theirs = self.adaptation, change.adaptation
+                self.adaptation = replace(mine if mine.settled else theirs, tasks=mine.tasks + theirs.tasks)
+                taught = True
+            self.ledger.add(Event.of(type(change).__name__.lower(), counts, change.when), counts if taught else ())
+        return accuracy
 
     def learn(self, images: Images, labels: Sequence[Label], held_out: float = 0.0) -> LearnReport:
         """Learns a task, or any part of one. Interrupted or failed, it leaves the learner as it was before.
 
-        With ``held_out``, such a share of the images is first asked for, before and after the others are learned, and
-        then learned too: the report has both accuracies. Below ten such images nothing is measured.
-        """
-        lesson = self.prepare(images, labels, held_out)
-        report = lesson.absorb()
-        if report.note:
-            warnings.warn(report.note, FoRoWarning, stacklevel=2)
-        return report
-
-    def prepare(
-        self, images: Images, labels: Sequence[Label], held_out: float = 0.0, keep: Keep | None = None
-    ) -> Lesson:
-        """The first step of ``learn``: makes all features, and changes nothing; ``Lesson.absorb`` is the second.
-
-        ``keep`` is called with the features of every batch, for whoever writes them down before they are learned; not
-        with an engine that learns elsewhere, from where only statistics come.
+        With ``held_out``, that share of the images first measures the accuracy, before and after the others are
+        learned, and is then learned too. With fewer than ten such images nothing is measured.
         """
         start = time.perf_counter()
-        images, names = check_images(images), check_labels(labels)
-        if len(names) != len(images):
-            raise InputError(f"{len(images)} images came with {len(names)} labels")
-        if not names:
-            raise InputError("there is no image to learn from")
-        if not 0 <= held_out < 1:
-            raise InputError(f"held_out is a share of the images between 0 and 1, not {held_out}")
-        tested: list[int] = []
-        if held_out:
-            generator = np.random.default_rng([self.seed, self._adaptation.tasks, 1])
-            tested = choose_held_out(names, held_out, generator)
-        task, labelled = images, names
-        if tested:
-            aside = set(tested)
-            task, labelled = _taken(images, names, [each for each in range(len(names)) if each not in aside])
-        with self._opened() as extractor:
-            adapter = Adapter(extractor, self.encoder, self.config, self._adaptation, self.seed)
-            if self.config.online:  # a batch of one class says nothing of the others
-                task, labelled = _taken(task, labelled, adapter.generator.permutation(len(labelled)).tolist())
-            adapter.prepare(task, labelled)
-            if isinstance(extractor, RemoteExtractor):
-                learned = extractor.learned(task, labelled, adapter.adaptation.prompt)
-                commit: Callable[[], None] = partial(self.encoder.merge, learned, labelled)
-            else:
-                batches = self._features(adapter.layers(task, labelled), len(labelled), "learning")
-                commit = gather(self.encoder, _kept(batches, labelled, keep, False), labelled)
-            measured = self._hold_out(*_taken(images, names, tested), extractor, adapter, keep) if tested else None
-        return Lesson(
-            self,
-            labelled + (measured.names if measured else []),
-            commit,
-            measured,
-            adapter.adaptation,
-            adapter.generations,
-            extractor.forward_passes,
-            adapter.note,
-            start,
-        )
-
-    def _hold_out(
-        self, images: Images, names: list[Label], extractor: Extractor, adapter: Adapter, keep: Keep | None
-    ) -> HeldOut:
-        """Features of images that are held out, and how many of them the learner as it is tells right."""
-        prompt = adapter.adaptation.prompt
-        batches = self._features(extractor.layers(images, prompt), len(images), "measuring")
-        features = np.concatenate(list(_kept(batches, names, keep, True)))
-        check_features(features, self.encoder.features)
-        asked = features if prompt is self.prompt or not self.labels else self.features(images)
-        return HeldOut(features, names, accuracy(self, asked, names))
+        change, report = self.prepare(images, labels, held_out)
+        accuracy = self.apply(change)
+        if report.note:
+            warnings.warn(report.note, FoRoWarning, stacklevel=2)
+        return replace(report, accuracy_after=accuracy, seconds=time.perf_counter() - start)
 
     def unlearn(self, images: Images, labels: Sequence[Label]) -> None:
         """Takes the influence of these very images back, exactly; they must have been learned with these labels."""
-        names = check_labels(labels)
-        self._unlearn(self._unlearnable(images), names)
+        self.apply(self.prepare_unlearn(images, labels))
 
     def forget(self, label: Label) -> None:
         """Never predicts the label again.
 
         What its images say about other labels stays; to take that back, ``unlearn`` them first.
         """
-        self._forget(label)
+        self.apply(Forget(self.encoder.known_as([label])[0]))
 
     def restore(self, label: Label) -> None:
         """Takes ``forget`` back: the learner is as if the label had never been forgotten."""
-        self._restore(label)
+        self.apply(Restore(self.encoder.known_as([label])[0]))
 
     def merge(self, other: Learner) -> None:
         """Adds everything that ``other`` has learned: the learner that would have learned both."""
-        self._merge(other)
+        self.apply(self.prepare_merge(other))
+
+    def prepare(
+        self, images: Images, labels: Sequence[Label], held_out: float = 0.0, keep: Keep | None = None
+    ) -> tuple[Learn, LearnReport]:
+        """What ``learn`` would change, and its report: makes all features, and changes nothing.
+
+        ``keep`` is called with the features of every batch, to write them down before they are learned; not with an
+        engine that learns elsewhere, from where only statistics come.
+        """
+        start = time.perf_counter()
+        images, names = check_images(images), self.encoder.known_as(labels)
+        if len(names) != len(images):
+            raise InputError(f"{len(images)} images came with {len(names)} labels")
+        if not names:
+            raise InputError("there is no image to learn from")
+        if not 0 <= held_out < 1:
+            raise InputError(f"held_out is a share of the images between 0 and 1, not {held_out}")
+        generator = np.random.default_rng([self.seed, self.adaptation.tasks, 1])
+        tested = choose_held_out(names, held_out, generator) if held_out else []
+        task, labelled = images, names
+        if tested:
+            aside = set(tested)
+            task, labelled = _taken(images, names, [each for each in range(len(names)) if each not in aside])
+        measured, accuracy = None, None
+        with self._opened() as extractor:
+            adapting = TaskAdaptation(extractor, self.encoder, self.config, self.adaptation, self.seed)
+            if self.config.online:  # a batch of one class says nothing of the others
+                task, labelled = _taken(task, labelled, adapting.generator.permutation(len(labelled)).tolist())
+            adapting.prepare(task, labelled)
+            if isinstance(extractor, RemoteExtractor):
+                learned = extractor.learned(task, labelled, adapting.adaptation.prompt)
+                samples = Gathered(labelled, None, learned)
+            else:
+                batches = self._features(adapting.layers(task, labelled), len(labelled), "learning")
+                samples = gather(self.encoder, _kept(batches, labelled, keep), labelled)
+            if tested:
+                measured, accuracy = self._hold_out(*_taken(images, names, tested), extractor, adapting, keep)
+        change = Learn(samples, adapting.adaptation, measured)
+        known = set(self.labels)
+        report = LearnReport(
+            samples=len(names),
+            new_labels=tuple(label for label in dict.fromkeys(change.labels) if label not in known),
+            generations=adapting.generations,
+            forward_passes=extractor.forward_passes,
+            seconds=time.perf_counter() - start,
+            note=adapting.note,
+            held_out=len(tested),
+            accuracy_before=accuracy,
+        )
+        return change, report
+
+    def prepare_unlearn(self, images: Images, labels: Sequence[Label]) -> Unlearn:
+        """What ``unlearn`` would change: makes the features again, the same as when they were learned."""
+        names = self.encoder.known_as(labels)
+        if self.config.policy == "evolve":
+            raise InputError("unlearning needs policy none or freeze: with evolve, old features cannot be made again")
+        return Unlearn(self.features(images), names)
+
+    def prepare_merge(self, other: Learner) -> Merge:
+        """What ``merge`` would change, if the two can be merged."""
+        if difference := self.difference(other):
+            raise InputError(f"these learners cannot be merged: their {difference} differ")
+        return Merge(other.encoder, other.adaptation)
 
     def difference(self, other: Learner) -> str | None:
         """What stops the two from being merged, or None."""
-        mine, theirs = self._adaptation, other._adaptation
+        mine, theirs = self.adaptation, other.adaptation
         if self.backbone.fingerprint != other.backbone.fingerprint:
             return "backbones"
         if self.backbone.image_size != other.backbone.image_size:
@@ -213,95 +271,48 @@ class Learner:
             return "readouts"
         return self.encoder.difference(other.encoder)
 
-    def _unlearnable(self, images: Images) -> Float32:
-        """Feature vectors (n, d) of images, the same as when they were learned."""
-        if self.config.policy == "evolve":
-            raise InputError("unlearning needs policy none or freeze: with evolve, old features cannot be made again")
-        return self.features(images)
-
-    def _unlearn(self, features: Float32, names: list[Label], when: str | None = None) -> None:
-        self.encoder.remove(features, names)
-        self.ledger.add(Event.of("unlearn", Counter(names), when))
-
-    def _forget(self, label: Label, when: str | None = None) -> None:
-        count = self.encoder.counts.get(label, 0)
-        self.encoder.drop(label)
-        self.ledger.add(Event.of("forget", {label: count}, when))
-
-    def _restore(self, label: Label, when: str | None = None) -> None:
-        before = self.encoder.counts.get(label, 0)
-        self.encoder.restore(label)
-        self.ledger.add(Event.of("restore", {label: self.encoder.counts[label] - before}, when))
-
-    def _merge(self, other: Learner, when: str | None = None) -> None:
-        if difference := self.difference(other):
-            raise InputError(f"these learners cannot be merged: their {difference} differ")
-        mine, theirs = self._adaptation, other._adaptation
-        with uninterrupted():
-            self.encoder.merge(other.encoder)
-            self._adaptation = replace(mine if mine.settled else theirs, tasks=mine.tasks + theirs.tasks)
-            counts = other.encoder.counts
-            self.ledger.add(Event.of("merge", counts, when), counts)
-
     def blank(self) -> Learner:
         """A learner with the same backbone, settings and prompt that has learned nothing: the two can be merged."""
         twin = Learner.__new__(Learner)
-        twin.config, twin.seed, twin._source, twin.backbone = self.config, self.seed, self._source, self.backbone
-        twin.encoder, twin._adaptation = self.encoder.blank(), self._adaptation
+        twin.config, twin.seed, twin.source, twin.backbone = self.config, self.seed, self.source, self.backbone
+        twin.encoder, twin.adaptation = self.encoder.blank(), self.adaptation
         twin.ledger, twin.engine = Ledger(), self.engine
         return twin
 
     def features(self, images: Images) -> Float32:
         """Feature vectors (n, d) of images, as the classifier's projection sees them."""
-        parts = list(self._extract(images, "features"))
+        images = check_images(images)
+        layers = self._extractor().layers(images, self.prompt)
+        parts = list(self._features(layers, len(images), "features"))
         return np.concatenate(parts) if parts else np.zeros((0, self.encoder.features), np.float32)
-
-    def scores(self, images: Images) -> NDArray[np.float64]:
-        """Scores (n, c) of images, one column for each of ``labels``."""
-        self.encoder.weights  # noqa: B018  solve before the images are read: an error should come at once
-        parts = [self.encoder.scores(part) for part in self._extract(images, "predicting")]
-        return np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
-
-    def probabilities(self, images: Images) -> NDArray[np.float64]:
-        """How likely each of ``labels`` is (n, c), for each image: as sure as ``estimate`` is right."""
-        sharpness = self.encoder.sharpness
-        return probabilities(self.scores(images), sharpness)
-
-    def estimate(self) -> Estimate:
-        """Accuracy to expect, overall and for each label, from up to 512 samples that were left out one at a time."""
-        return self.encoder.estimate()
 
     def predict(self, images: Images) -> list[Label]:
         """The most likely label of each image."""
-        labels = self.labels
-        return [labels[number] for number in self.scores(images).argmax(axis=1)]
+        return self._uncalibrated().predict(images)
+
+    def scores(self, images: Images) -> Float64:
+        """Scores (n, c) of images, one column for each of ``labels``."""
+        return self._uncalibrated().scores(images)
+
+    def probabilities(self, images: Images) -> Float64:
+        """The calibrated probability of each of ``labels`` (n, c), for each image."""
+        return self.snapshot().probabilities(images)
 
     def top(self, images: Images, k: int = 5) -> list[list[tuple[Label, float]]]:
-        """The k best labels of each image with their scores, best first."""
-        if k < 1:
-            raise InputError(f"the best {k} labels cannot be told: k must be at least 1")
-        labels = self.labels
-        return [best_labels(labels, row, k) for row in self.scores(images)]
+        """The k most likely labels of each image with their probabilities, best first."""
+        return self.snapshot().top(images, k)
+
+    def estimate(self) -> Estimate:
+        """The accuracy to expect, overall and for each label: leave-one-out on up to 512 samples."""
+        return self.encoder.estimate()
+
+    def evaluate(self, images: Images, labels: Sequence[Label]) -> Evaluation:
+        """Accuracy, confusions and calibration on images that were not learned."""
+        return self.snapshot().evaluate(images, labels)
 
     def snapshot(self) -> Snapshot:
         """The learner as it is now, for predicting: read-only, safe to use by other threads while this one learns."""
-        return Snapshot(
-            tuple(self.labels),
-            self.encoder.weights,
-            self.encoder.sharpness,
-            self.prompt,
-            self.encoder.projection,
-            self.config.readout_layers,
-            self._extractor(),
-            self._source,
-        )
-
-    def evaluate(self, images: Images, labels: Sequence[Label]) -> Evaluation:
-        """How well the learner does on images that it has not learned, for each class, and how sure it is."""
-        from foro.evaluation import evaluate
-        from foro.images.samples import Samples
-
-        return evaluate(self.snapshot(), Samples(check_images(images), check_labels(labels)), strict=True)
+        return replace(self._uncalibrated(), sharpness=self.encoder.sharpness)
 
     def export(self, path: str | Path, images: Images | None = None) -> Exported:
         """Writes ``.onnx`` or a small ``.safetensors`` to predict with elsewhere; checked on images, or on digits."""
@@ -316,9 +327,9 @@ class Learner:
     def state(self) -> tuple[Arrays, dict[str, Any]]:
         """Everything to store: arrays by name, and JSON-ready metadata."""
         learned, encoder = self.encoder.state()
-        adapted, adaptation = self._adaptation.state()
+        adapted, adaptation = self.adaptation.state()
         metadata = {
-            "backbone": describe_backbone(self.backbone, self._source),
+            "backbone": describe_backbone(self.backbone, self.source),
             "config": self.config.as_dict(),
             "seed": self.seed,
             **adaptation,
@@ -333,7 +344,7 @@ class Learner:
     ) -> Learner:
         """The learner of a model file; refuses a backbone other than the one it was taught with.
 
-        What a :class:`foro.durable.DurableLearner` has learned and not saved yet is part of it.
+        What a :class:`foro.DurableLearner` has learned and not saved yet is part of it.
         """
         learner = recover(cls, Path(path), backbone).learner
         learner.engine = find_engine(engine)
@@ -359,13 +370,13 @@ class Learner:
                 {name.removeprefix("encoder."): each for name, each in arrays.items() if name.startswith("encoder.")},
                 metadata["encoder"],
             )
-            learner._adaptation = Adaptation.from_state(arrays, metadata)
-            learner.ledger = Ledger.from_state(metadata["ledger"]) if "ledger" in metadata else Ledger()
+            learner.adaptation = Adaptation.from_state(arrays, metadata)
+            learner.ledger = Ledger.from_state(metadata["ledger"])
         except (KeyError, TypeError, AttributeError) as error:
             raise ModelFileError(f"{path} lacks a part of its model ({error})") from None
         except ValueError as error:
             raise ModelFileError(f"{path} is not a model of one piece: {error}") from None
-        learner._source, learner.backbone = taught_backbone(path, taught, backbone)
+        learner.source, learner.backbone = taught_backbone(path, taught, backbone)
         return learner
 
     def _opened(self) -> AbstractContextManager[Extractor]:
@@ -376,10 +387,18 @@ class Learner:
         """What runs images through the backbone, for one call; experiments put their feature cache here."""
         return Extractor(self.backbone)
 
-    def _extract(self, images: Images, doing: str) -> Iterator[Float32]:
-        """Feature vectors of images with the present prompt, in batches."""
-        images = check_images(images)
-        return self._features(self._extractor().layers(images, self.prompt), len(images), doing)
+    def _uncalibrated(self) -> Snapshot:
+        """A snapshot for scores alone: to measure the sharpness of probabilities takes time."""
+        return Snapshot(
+            tuple(self.labels),
+            self.encoder.weights,
+            float("nan"),
+            self.prompt,
+            self.encoder.projection,
+            self.config.readout_layers,
+            self._extractor(),
+            self.source,
+        )
 
     def _features(self, batches: Iterable[Float32], total: int, doing: str) -> Iterator[Float32]:
         """Feature vectors of batches of the CLS of every layer."""
@@ -388,30 +407,28 @@ class Learner:
                 yield readout(layers, self.config.readout_layers)
                 advance(len(layers))
 
+    def _hold_out(
+        self,
+        images: Images,
+        names: list[Label],
+        extractor: Extractor,
+        adapting: TaskAdaptation,
+        keep: Keep | None,
+    ) -> tuple[Gathered, float | None]:
+        """Features of held-out images, and the accuracy of the learner as it is on them."""
+        prompt = adapting.adaptation.prompt
+        batches = self._features(extractor.layers(images, prompt), len(images), "measuring")
+        samples = gather(self.encoder, _kept(batches, names, keep), names)
+        known = prompt is self.prompt or not self.labels
+        return samples, self._accuracy(samples if known else Gathered(names, self.features(images)))
 
-def gather(encoder: KnowledgeEncoder, batches: Iterable[Float32], names: list[Label]) -> Callable[[], None]:
-    """Reads all features of a task, and returns the step that makes an encoder absorb them, all or none.
-
-    Memory does not grow with the task: of a long one, all but the last part is held as statistics.
-    """
-    earlier: KnowledgeEncoder | None = None
-    held: list[Float32] = []
-    start = waiting = 0
-    for features in batches:
-        if waiting >= PART:
-            earlier = earlier or encoder.blank()
-            earlier.absorb(np.concatenate(held), names[start : start + waiting])
-            start, waiting, held = start + waiting, 0, []
-        check_features(features, encoder.features)
-        held.append(features)
-        waiting += len(features)
-
-    def commit() -> None:
-        if earlier is not None:
-            encoder.merge(earlier)
-        encoder.absorb(np.concatenate(held), names[start:])
-
-    return commit
+    def _accuracy(self, samples: Gathered) -> float | None:
+        """Share of samples that are classified correctly; None where none of their labels is known."""
+        assert samples.features is not None
+        if not set(self.labels).intersection(samples.labels):
+            return None
+        answers = zip(self.encoder.predict(samples.features), samples.labels, strict=True)
+        return float(np.mean([answer == label for answer, label in answers]))
 
 
 def _equal(one: Float32 | None, other: Float32 | None) -> bool:
@@ -423,11 +440,11 @@ def _taken(images: Images, names: list[Label], positions: list[int]) -> tuple[Im
     return [images[position] for position in positions], [names[position] for position in positions]
 
 
-def _kept(batches: Iterable[Float32], names: list[Label], keep: Keep | None, held_out: bool) -> Iterator[Float32]:
+def _kept(batches: Iterable[Float32], names: list[Label], keep: Keep | None) -> Iterator[Float32]:
     """The batches as they are; ``keep`` sees each of them, with its labels."""
     start = 0
     for features in batches:
         if keep is not None:
-            keep(features, names[start : start + len(features)], held_out)
+            keep(features, names[start : start + len(features)])
         start += len(features)
         yield features

@@ -117,7 +117,7 @@ class Ledger:
             for event in state["events"]
         ]
         taught: dict[Label, str] = dict(state["taught"])
-        measured = [(when, accuracy, samples) for when, accuracy, samples in state.get("measured", [])]
+        measured = [(when, accuracy, samples) for when, accuracy, samples in state["measured"]]
         return cls(state["stamp"], state["previous"], state["sequence"], events, taught, dict(state["keys"]), measured)
 
 

@@ -2,31 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PIL import Image
 
 from foro.errors import InputError
 from foro.features.readout import readout
 from foro.heads.calibration import probabilities
-from foro.heads.ridge.projection import RandomProjection
-from foro.heads.ridge.statistics import BLOCK
-from foro.images.load import Images, check_images
+from foro.images.load import Images, ImageSource, check_images, load_image
+from foro.images.unreadable import UnreadableImage, image_name
+from foro.labels import check_labels, same_labels
 from foro.types import Float32, Float64, Label
-from foro.util.progress import progress_bar
+from foro.util.parallel import ordered_map
+from foro.util.progress import progress_bar, without_bars
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from foro.backbones import Backbone
+    from foro.evaluation import Evaluation
     from foro.features.extractor import Extractor
+    from foro.heads.projection import RandomProjection
+    from foro.images.preprocessing import Preprocessing
+
+BATCH = 16
+"""Images that are decoded ahead and answered together."""
+
+ROWS = 8
+"""Rows of every matrix product: always the same number, so that no digit of an answer depends on its batch."""
 
 
-def best_labels(labels: Sequence[Label], values: Float64, k: int) -> list[tuple[Label, float]]:
-    """The k labels with the highest values (c,), and these, best first; of equals, the one learned first."""
-    return [(labels[number], float(values[number])) for number in np.argsort(-values, kind="stable")[:k]]
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Of one image: the probability of each of ``labels`` (c,), or why it cannot be read."""
+
+    image: ImageSource
+    labels: tuple[Label, ...]
+    probabilities: Float64 | None
+    unreadable: UnreadableImage | None = None
+
+    def top(self, k: int = 1) -> list[tuple[Label, float]]:
+        """The k most likely labels with their probabilities, best first."""
+        return [] if self.probabilities is None else best_labels(self.labels, self.probabilities, k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,19 +65,73 @@ class Snapshot:
 
     labels: tuple[Label, ...]
     weights: Float64  # (M, c)
-    sharpness: float  # of the softmax that makes probabilities of scores
+    sharpness: float  # of the softmax that turns scores into probabilities
     prompt: Float32 | None
     projection: RandomProjection | None
     readout_layers: int
     extractor: Extractor
     source: str | None = None  # where the backbone comes from, if by name
 
-    @classmethod
-    def load(cls, path: str | Path, backbone: str | Path | Backbone | None = None) -> Snapshot:
-        """The snapshot of a model file, or of one that ``foro export`` made for predicting only."""
-        from foro.files.inference_file import load_snapshot
+    def predict(self, images: Images) -> list[Label]:
+        """The most likely label of each image."""
+        return [self.labels[number] for number in self.scores(images).argmax(axis=1)]
 
-        return load_snapshot(path, backbone)
+    def probabilities(self, images: Images) -> Float64:
+        """The probability of each of ``labels`` (n, c), for each image."""
+        return probabilities(self.scores(images), self.sharpness)
+
+    def top(self, images: Images, k: int = 5) -> list[list[tuple[Label, float]]]:
+        """The k most likely labels of each image with their probabilities, best first."""
+        if k < 1:
+            raise InputError(f"k must be at least 1, not {k}")
+        return [best_labels(self.labels, row, k) for row in self.probabilities(images)]
+
+    def predict_each(
+        self, images: Iterable[ImageSource], strict: bool = False, at_once: int = BATCH
+    ) -> Iterator[Prediction]:
+        """A prediction for each image, in order, as soon as it is there; with ``strict`` the first bad one raises.
+
+        Images are decoded by threads while the backbone computes. Of a list that is still being written, ``at_once=1``
+        answers each image before the next one is asked for.
+        """
+        images, asked = _observed(images)
+        read = partial(_read, self.extractor.backbone.preprocessing, strict)
+        position = 0
+        with closing(ordered_map(read, images, at_once) if at_once > 1 else (read(each) for each in images)) as decoded:
+            while batch := list(islice(decoded, at_once)):
+                with without_bars():
+                    rows = iter(self.probabilities([each for each in batch if isinstance(each, Image.Image)]))
+                for each in batch:
+                    image = asked.pop(0)
+                    if isinstance(each, Image.Image):
+                        yield Prediction(image, self.labels, next(rows))
+                    else:
+                        yield Prediction(
+                            image, self.labels, None, UnreadableImage(position, each, image_name(image, position))
+                        )
+                    position += 1
+
+    def evaluate(self, images: Images, labels: Sequence[Label], strict: bool = True) -> Evaluation:
+        """Predicts images whose labels are known; one that cannot be read raises, or else is left out and named."""
+        from foro.evaluation import Evaluation
+
+        images, known = check_images(images), same_labels(check_labels(labels), self.labels)
+        if len(known) != len(images):
+            raise InputError(f"{len(images)} images came with {len(known)} labels")
+        answers: list[tuple[Label, Label, float]] = []
+        bad: list[UnreadableImage] = []
+        with progress_bar("evaluating", len(images)) as advance:
+            for label, each in zip(known, self.predict_each(images, strict), strict=True):
+                if each.unreadable is not None:
+                    bad.append(each.unreadable)
+                else:
+                    answers.append((label, *each.top()[0]))
+                advance(1)
+        if not answers:
+            reason = f": {bad[0].reason}" if bad else ""
+            raise InputError(f"there is no image to evaluate{reason}")
+        truth, predicted, confidence = zip(*answers, strict=True)
+        return Evaluation(self.labels, truth, predicted, np.array(confidence), tuple(bad))
 
     def features(self, images: Images, doing: str = "features") -> Iterator[Float32]:
         """Feature vectors (b, d) of images, in batches."""
@@ -69,32 +143,49 @@ class Snapshot:
 
     def scores(self, images: Images) -> Float64:
         """Scores (n, c) of images, one column for each of ``labels``."""
-        return self._joined(self.score_features(part) for part in self.features(images, "predicting"))
+        parts = [self.score_features(part) for part in self.features(images, "predicting")]
+        return np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
 
     def score_features(self, features: Float32) -> Float64:
         """Scores (n, c) of feature vectors (n, d)."""
-        return self._joined(
-            self._project(features[start : start + BLOCK].astype(np.float64)) @ self.weights
-            for start in range(0, len(features), BLOCK)
-        )
+        scores = np.empty((len(features), len(self.labels)))
+        rows = np.zeros((ROWS, features.shape[1]))
+        for start in range(0, len(features), ROWS):
+            part = features[start : start + ROWS]
+            rows[: len(part)] = part
+            projected = rows if self.projection is None else self.projection(rows)
+            scores[start : start + ROWS] = (projected @ self.weights)[: len(part)]
+        return scores
 
-    def probabilities(self, images: Images) -> Float64:
-        """How likely each of ``labels`` is (n, c), for each image."""
-        return probabilities(self.scores(images), self.sharpness)
+    def pixel_probabilities(self, pixels: Float32) -> Float64:
+        """The probability of each of ``labels`` (n, c) for pixels (n, 3, S, S) that are prepared already."""
+        backbone = self.extractor.backbone
+        layers = backbone.forward(backbone.embed(pixels), None if self.prompt is None else self.prompt[None])[0]
+        return probabilities(self.score_features(readout(layers, self.readout_layers)), self.sharpness)
 
-    def predict(self, images: Images) -> list[Label]:
-        """The most likely label of each image."""
-        return [self.labels[number] for number in self.scores(images).argmax(axis=1)]
 
-    def top(self, images: Images, k: int = 5) -> list[list[tuple[Label, float]]]:
-        """The k best labels of each image with their scores, best first."""
-        if k < 1:
-            raise InputError(f"the best {k} labels cannot be told: k must be at least 1")
-        return [best_labels(self.labels, row, k) for row in self.scores(images)]
+def best_labels(labels: Sequence[Label], values: Float64, k: int) -> list[tuple[Label, float]]:
+    """The k labels with the highest values (c,), and these, best first; of equals, the one learned first."""
+    return [(labels[number], float(values[number])) for number in np.argsort(-values, kind="stable")[:k]]
 
-    def _project(self, features: Float64) -> Float64:
-        return features if self.projection is None else self.projection(features)
 
-    def _joined(self, parts: Iterator[Float64]) -> Float64:
-        listed = list(parts)
-        return np.concatenate(listed) if listed else np.zeros((0, len(self.labels)))
+def _observed(images: Iterable[ImageSource]) -> tuple[Iterator[ImageSource], list[ImageSource]]:
+    """The images, and those that were taken from them and are not answered yet."""
+    asked: list[ImageSource] = []
+
+    def taken() -> Iterator[ImageSource]:
+        for image in images:
+            asked.append(image)
+            yield image
+
+    return taken(), asked
+
+
+def _read(preprocessing: Preprocessing, strict: bool, source: ImageSource) -> Image.Image | str:
+    """An image at the size that the backbone crops, which is all that is kept of a large one; or what is wrong."""
+    try:
+        return preprocessing.resize(load_image(source))
+    except InputError as error:
+        if strict:
+            raise
+        return str(error)

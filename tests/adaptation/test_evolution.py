@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from foro.adaptation import ActivationHistory, Fitness, PromptDistribution, PromptEvolution
-from foro.adaptation.sample import LocalSample
-from foro.adaptation.search import improves, search_prompt, stratified
+from foro.adaptation.search import improves, search_prompt
+from foro.features.sample import LocalSample
 from foro.heads.ridge import KnowledgeEncoder
+from foro.images.samples import stratified
 
 
 @pytest.mark.parametrize("covariance", ["separable", "full"])

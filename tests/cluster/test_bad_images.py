@@ -12,7 +12,7 @@ from PIL import Image
 from foro import Learner, read_class_folders
 from foro.cluster import RayEngine
 from foro.errors import InputError
-from foro.images.unreadable import without_bad_images
+from foro.images.unreadable import without_unreadable
 from tests.bad_images import BAD, UNUSUAL, write_images
 from tests.cluster.conftest import assert_same
 from tests.command_line import foro
@@ -41,12 +41,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_bad_images_are_found_by_the_cluster_as_by_one_process(ray: Any, folder: Path) -> None:
     samples = read_class_folders(folder)
-    expected, bad = without_bad_images(samples)
-    good, found = ENGINE.without_bad_images(samples)
+    expected, bad = without_unreadable(samples)
+    good, found = ENGINE.without_unreadable(samples)
     assert len(bad) == 3
     assert found == bad
     assert (good.images, good.labels) == (expected.images, expected.labels)
-    again, nothing = ENGINE.without_bad_images(good)
+    again, nothing = ENGINE.without_unreadable(good)
     assert again is good
     assert nothing == []
 

@@ -135,7 +135,7 @@ def test_the_same_prompt_is_found_and_the_same_is_learned(
     report = shared.learn(IMAGES, LABELS, held_out=0.1)
     assert told == ["hold", "compare_on", "aim"]  # the sample travels once, not once a generation
     assert np.array_equal(shared.prompt, local.prompt)
-    one, other = shared._adaptation, local._adaptation
+    one, other = shared.adaptation, local.adaptation
     assert np.array_equal(one.distribution.mean, other.distribution.mean)
     assert np.allclose(one.history.mean, other.history.mean, rtol=1e-6)
     assert_same(shared.encoder, local.encoder)

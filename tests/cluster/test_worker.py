@@ -10,11 +10,11 @@ import pytest
 
 import foro
 from foro import Learner
-from foro.adaptation.sample import LocalSample
 from foro.backbones import load_checkpoint
 from foro.cluster.shards import Shards, _check, _decode, unpack
 from foro.cluster.worker import Runtime, Worker
 from foro.errors import EngineError, InputError
+from foro.features.sample import LocalSample
 from tests.cluster.conftest import assert_same
 from tests.conftest import textures
 

@@ -71,9 +71,9 @@ def same(one: Learner, other: Learner, exactly: bool = True) -> None:
     ]
     for mine, theirs in pairs:
         assert np.array_equal(mine, theirs) if exactly else np.allclose(mine, theirs, rtol=1e-9, atol=1e-9)
-    assert one._adaptation.tasks == other._adaptation.tasks
+    assert one.adaptation.tasks == other.adaptation.tasks
     for name in ("prompt", "history", "distribution"):
-        first, second = (getattr(each._adaptation, name) for each in (one, other))
+        first, second = (getattr(each.adaptation, name) for each in (one, other))
         for mine, theirs in [(first, second)] if name == "prompt" else _pairs(first, second):
             assert (mine is None) == (theirs is None)
             assert mine is None or np.array_equal(mine, theirs)
@@ -139,7 +139,7 @@ def test_every_kind_of_change_is_replayed(open_model: Open, tiny_backbone: Backb
 
 
 def test_a_long_task_is_replayed_in_the_same_parts(open_model: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foro.learner.PART", 64)
+    monkeypatch.setattr("foro.heads.head.PART", 64)
     images, labels = textures(50)
     durable = open_model()
     durable.learn(images, labels)
@@ -252,7 +252,7 @@ def test_a_failed_or_interrupted_change_leaves_no_trace(
         with pytest.raises(InputError, match=said):
             call()
     with monkeypatch.context() as patch:
-        patch.setattr("foro.durable.adaptation_fields", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        patch.setattr("foro.durable.change_record", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             durable.learn(IMAGES[40:], LABELS[40:])
     assert durable.journal_bytes == before
@@ -506,7 +506,7 @@ def test_forgetting_and_restoring_is_as_if_nothing_had_happened(
             for each in (encoder, never):
                 each.absorb(rows, [label, f"class {(number + 1) % 4}"])
         elif what == "forget" and label in encoder.labels:
-            encoder.drop(label)
+            encoder.forget(label)
         elif what == "restore" and label in encoder.forgotten:
             encoder.restore(label)
         elif what == "store":

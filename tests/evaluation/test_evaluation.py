@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from foro import Learner
 from foro.backbones import Backbone
 from foro.errors import InputError
-from foro.evaluation import Evaluation, evaluate
+from foro.evaluation import Evaluation
 from foro.evaluation.evaluation_page import render_evaluation
 from foro.evaluation.pictures import MOST_NAMES, draw_confusion, draw_reliability, save_confusion
-from foro.images.samples import Samples
-from foro.images.unreadable import BadImage
+from foro.images.unreadable import UnreadableImage
 from tests.conftest import textures
 
 LABELS = ("ape", "bee", "cat")
@@ -25,7 +24,7 @@ SMALL = Evaluation(
     ("ape", "ape", "bee", "bee", "cat", "dodo"),
     ("ape", "bee", "bee", "bee", "ape", "cat"),
     np.array([0.9, 0.35, 0.8, 1.0, 0.31, 0.5]),
-    (BadImage(2, "x.jpg cannot be read as an image: it is empty"),),
+    (UnreadableImage(2, "x.jpg cannot be read as an image: it is empty"),),
 )
 
 
@@ -78,15 +77,17 @@ def test_images_are_asked_for_and_numbers_that_look_like_labels_match(tiny_backb
     images, labels = textures(10)
     learner.learn(images, [int(label[-1]) for label in labels])
     asked, names = textures(6, seed=1)
-    found = evaluate(learner.snapshot(), Samples([*asked, tmp_path / "gone.png"], [*(name[-1] for name in names), "0"]))
+    found = learner.snapshot().evaluate(
+        [*asked, tmp_path / "gone.png"], [*(name[-1] for name in names), "0"], strict=False
+    )
     assert found.accuracy > 0.8
     assert found.unknown == {}
     assert [each.position for each in found.bad] == [24]
     assert np.allclose(found.confidence, learner.probabilities(asked).max(axis=1), atol=1e-5)
     with pytest.raises(InputError, match="gone"):
-        evaluate(learner.snapshot(), Samples([*asked, tmp_path / "gone.png"], [*names, "0"]), strict=True)
+        learner.snapshot().evaluate([*asked, tmp_path / "gone.png"], [*names, "0"])
     with pytest.raises(InputError, match="no image to evaluate"):
-        evaluate(learner.snapshot(), Samples([tmp_path / "gone.png"], ["0"]))
+        learner.snapshot().evaluate([tmp_path / "gone.png"], ["0"], strict=False)
 
 
 def test_pictures_of_few_and_of_many_classes(tmp_path: Path) -> None:

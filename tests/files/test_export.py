@@ -42,7 +42,7 @@ def test_onnx_is_the_model(kind: str, tiny_backbone: Backbone, tmp_path: Path) -
 def test_metadata_says_how_to_prepare_an_image_and_read_the_answer(tiny_backbone: Backbone, tmp_path: Path) -> None:
     learner = Learner(tiny_backbone, policy="none", projection_dim=64)
     images, _ = textures(4)
-    labels = ["Ünï ☂", "b", 7, "7"]
+    labels = ["Ünï ☂", "b", 7, "8"]
     learner.learn(images, labels * 4)
     export_model(learner.snapshot(), tmp_path / "model.onnx", images)
     session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))

@@ -12,9 +12,8 @@ from foro.backbones import Backbone
 from foro.durable import DurableLearner
 from foro.errors import InputError, ModelFileError
 from foro.files import read_model, write_model
-from foro.files.inference_file import load_snapshot, write_inference
-from foro.heads.calibration import TYPICAL_SHARPNESS, probabilities
-from foro.snapshot import Snapshot
+from foro.files.inference_file import write_inference
+from foro.verbs.reading import load_snapshot
 from tests.conftest import textures
 
 KINDS = {
@@ -36,7 +35,7 @@ def test_a_model_file_and_its_small_copy(kind: str, tiny_backbone: Backbone, tmp
     learner = taught(tiny_backbone, kind)
     images, _ = textures(4, seed=1)
     learner.save(tmp_path / "model.foro")
-    snapshot = Snapshot.load(tmp_path / "model.foro", tiny_backbone)
+    snapshot = load_snapshot(tmp_path / "model.foro", tiny_backbone)
     assert list(snapshot.labels) == learner.labels
     assert np.array_equal(snapshot.scores(images), learner.scores(images))
     assert np.array_equal(snapshot.probabilities(images), learner.probabilities(images))
@@ -58,24 +57,6 @@ def test_what_is_only_in_the_journal_counts(tiny_backbone: Backbone, tmp_path: P
         snapshot = load_snapshot(path, tiny_backbone)
         assert "new" in snapshot.labels
         assert np.allclose(snapshot.scores(images), model.learner.scores(images), atol=1e-9)
-
-
-def test_files_without_a_measured_sharpness_have_a_typical_one(tiny_backbone: Backbone, tmp_path: Path) -> None:
-    learner = taught(tiny_backbone, "gelu")
-    images, _ = textures(2, seed=2)
-    learner.save(tmp_path / "new")
-    arrays, metadata = read_model(tmp_path / "new")
-    for name in ("reservoir", "sharpness", "forgotten"):
-        metadata["encoder"].pop(name)
-    kept = {name: array for name, array in arrays.items() if name.count(".") < 2}
-    write_model(tmp_path / "old", kept, {name: each for name, each in metadata.items() if name != "ledger"})
-    expected = probabilities(learner.scores(images), TYPICAL_SHARPNESS)
-    assert np.allclose(load_snapshot(tmp_path / "old", tiny_backbone).probabilities(images), expected)
-    old = Learner.load(tmp_path / "old", tiny_backbone)
-    assert np.allclose(old.probabilities(images), expected)
-    assert old.estimate().samples == 0
-    old.learn(*textures(5, seed=3))
-    assert old.estimate().samples == 20
 
 
 def test_what_is_not_a_model_to_predict_with_is_refused(tiny_backbone: Backbone, tmp_path: Path) -> None:

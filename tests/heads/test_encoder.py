@@ -120,7 +120,7 @@ def test_absorb_then_remove_returns_to_the_state_before(stream: dict, data: st.D
     X, labels = stream["X"], stream["labels"]
     before = build({**stream, "X": X[:kept], "labels": labels[:kept], "cuts": []})
     encoder = build({**stream, "cuts": [kept]})
-    encoder.remove(X[kept:], labels[kept:])
+    encoder.unlearn(X[kept:], labels[kept:])
     assert encoder.labels == before.labels
     assert encoder.counts == before.counts
     if kept:
@@ -188,7 +188,7 @@ def test_dropped_label_is_never_predicted_and_the_others_keep_their_weights() ->
         encoder.predict(X)
         encoder.absorb(X[84:], labels[84:])
         before = encoder.weights.copy()
-        encoder.drop("b")
+        encoder.forget("b")
         assert encoder.labels == ["a", "c"]
         assert_close(encoder.weights, before[:, [0, 2]])
         encoder._solution = None
@@ -198,11 +198,22 @@ def test_dropped_label_is_never_predicted_and_the_others_keep_their_weights() ->
         assert encoder.counts["b"] == 3
 
 
-def test_labels_are_strings_or_integers_and_never_confused() -> None:
+def test_a_number_and_its_text_are_one_label_in_the_form_that_came_first() -> None:
     encoder = KnowledgeEncoder(2, None, 0.1)
-    encoder.absorb([[1, 0], [0, 1], [-1, 0]], [1, "1", np.int64(7)])
-    assert encoder.predict([[1, 0], [0, 1], [-1, 0]]) == [1, "1", 7]
+    encoder.absorb([[1, 0], [0, 1], [-1, 0]], [1, "2", np.int64(7)])
+    encoder.absorb([[1, 0], [0, 1], [-1, 0]], ["1", 2, "7"])
+    assert encoder.counts == {1: 2, "2": 2, 7: 2}
     assert [type(label) for label in encoder.labels] == [int, str, int]
+    encoder.unlearn([[1, 0]], ["1"])
+    encoder.forget("2")
+    other = encoder.blank()
+    other.absorb([[1, 0], [0, 1]], ["1", 2])
+    encoder.merge(other)
+    assert encoder.counts == {1: 2, 7: 2, "2": 1}
+    assert encoder.forgotten == ["2"]
+    encoder.restore("2")
+    assert encoder.counts == {1: 2, 7: 2, "2": 3}
+    assert encoder.predict([[1, 0], [0, 1], [-1, 0]]) == [1, "2", 7]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +237,7 @@ def test_bad_input_is_an_error_and_changes_nothing(X: object, labels: list, said
     encoder = KnowledgeEncoder(2, 16)
     encoder.absorb([[1.0, 2.0], [2.0, 1.0]], ["old", "older"])
     before = encoder.weights.copy()
-    for act in (encoder.absorb, encoder.remove):
+    for act in (encoder.absorb, encoder.unlearn):
         with pytest.raises(InputError, match=said):
             act(X, labels)
     assert encoder.labels == ["old", "older"]
@@ -241,11 +252,11 @@ def test_what_was_never_learned_cannot_be_removed(tail_limit: int) -> None:
     encoder.absorb([[1.0, 2.0], [2.0, 1.0], [1.0, 1.0]], ["a", "b", "a"])
     before = encoder.weights.copy()
     with pytest.raises(InputError, match="only 1 were learned"):
-        encoder.remove([[2.0, 1.0], [2.0, 1.0]], ["b", "b"])
+        encoder.unlearn([[2.0, 1.0], [2.0, 1.0]], ["b", "b"])
     with pytest.raises(InputError, match="only 0 were learned"):
-        encoder.remove([[2.0, 1.0]], ["c"])
+        encoder.unlearn([[2.0, 1.0]], ["c"])
     with pytest.raises(InputError, match="never learned"):
-        encoder.remove([[-50.0, 70.0]], ["a"])
+        encoder.unlearn([[-50.0, 70.0]], ["a"])
     assert encoder.counts == {"a": 2, "b": 1}
     assert_close(encoder.weights, before)
     encoder.absorb([[0.0, 1.0]], ["a"])
@@ -258,7 +269,7 @@ def test_what_was_never_learned_is_refused_with_automatic_regularisation_too() -
     encoder.absorb(generator.standard_normal((200, FEATURES)), ["a", "b"] * 100)
     before = encoder.scores(np.eye(FEATURES))
     with pytest.raises(InputError, match="never learned"):
-        encoder.remove(generator.standard_normal((1, FEATURES)) * 1000, ["a"])
+        encoder.unlearn(generator.standard_normal((1, FEATURES)) * 1000, ["a"])
     assert np.allclose(encoder.scores(np.eye(FEATURES)), before, rtol=1e-6, atol=1e-9)
 
 
@@ -305,7 +316,7 @@ def test_settings_are_checked() -> None:
     with pytest.raises(InputError, match="nothing has been learned"):
         KnowledgeEncoder(3, 8).scores([[0, 0, 0]])
     with pytest.raises(InputError, match="'cat' was never learned"):
-        KnowledgeEncoder(3, 8).drop("cat")
+        KnowledgeEncoder(3, 8).forget("cat")
 
 
 def test_different_projections_cannot_be_merged() -> None:

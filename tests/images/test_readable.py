@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from foro.images.samples import Samples
-from foro.images.unreadable import find_bad_images, without_bad_images
+from foro.images.unreadable import find_unreadable, without_unreadable
 from foro.util.parallel import ordered_map
 from tests.research.datasets.layouts import write_image
 
@@ -20,7 +20,7 @@ def test_corrupt_images_are_named_and_left_out_with_their_labels(tmp_path: Path)
     paths[1].write_bytes(b"no image")
     paths[4].write_bytes(paths[4].read_bytes()[:-200])
     paths[5].unlink()
-    good, bad = without_bad_images(Samples(paths, ["a", "b", "c", "d", "e", "f"]))
+    good, bad = without_unreadable(Samples(paths, ["a", "b", "c", "d", "e", "f"]))
     assert good.labels == ["a", "c", "d"]
     assert list(good.images) == [paths[0], paths[2], paths[3]]
     assert [each.position for each in bad] == [1, 4, 5]
@@ -30,9 +30,9 @@ def test_corrupt_images_are_named_and_left_out_with_their_labels(tmp_path: Path)
 
 def test_what_can_be_decoded_is_left_as_it_is(tmp_path: Path) -> None:
     samples = Samples(np.zeros((3, 2, 2), np.uint8), [0, 1, 2])
-    assert without_bad_images(samples) == (samples, [])
-    assert [bad.position for bad in find_bad_images(np.full((2, 3, 3), np.nan))] == [0, 1]
-    assert find_bad_images([]) == []
+    assert without_unreadable(samples) == (samples, [])
+    assert [bad.position for bad in find_unreadable(np.full((2, 3, 3), np.nan))] == [0, 1]
+    assert find_unreadable([]) == []
 
 
 def test_results_come_in_order_and_never_far_ahead() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from foro.adaptation.evolution import PromptDistribution, PromptEvolution
 from foro.adaptation.fitness import Fitness
 from foro.adaptation.history import ActivationHistory, RunningActivations
-from foro.adaptation.sample import Sample
-from foro.adaptation.search import improves, search_prompt, stratified
+from foro.adaptation.search import improves, search_prompt
 from foro.config import LearnerConfig
 from foro.features.extractor import Extractor
+from foro.features.sample import Sample
 from foro.heads.ridge.encoder import KnowledgeEncoder
 from foro.images.load import Images
+from foro.images.samples import stratified
 from foro.types import Float32, Label
 
 FEWEST_IMAGES = 32
@@ -30,6 +31,8 @@ UNSEEN_SHARE = 0.2
 @dataclass(frozen=True)
 class Adaptation:
     """The prompt-made part of a learner's state; never changed, only replaced as a whole."""
+
+    ARRAYS: ClassVar = ("prompt", "history", "distribution")
 
     prompt: Float32 | None = None
     settled: bool = False  # a prompt, or none, was decided on
@@ -62,8 +65,8 @@ class Adaptation:
         )
 
 
-class Adapter:
-    """Adapts the prompt to one task: ``adaptation`` is the new state, once ``prepare`` and ``layers`` are through."""
+class TaskAdaptation:
+    """The adaptation to one task: ``adaptation`` is the new state, once ``prepare`` and ``layers`` are through."""
 
     def __init__(
         self, extractor: Extractor, encoder: KnowledgeEncoder, config: LearnerConfig, before: Adaptation, seed: int

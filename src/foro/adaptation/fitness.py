@@ -1,40 +1,64 @@
-"""How good a candidate prompt is: how well its features generalise, and how far they drift from earlier tasks."""
+"""How good a candidate is: how well its features generalise, and how far they drift from earlier tasks.
+
+A term of the fitness is one function under a name; ``fitness`` of the settings names those that are added up.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foro.adaptation.history import ActivationHistory
+from foro.errors import InputError
 from foro.features.readout import readout
 from foro.heads.calibration import cross_entropy, fit_sharpness
+from foro.heads.projection import RandomProjection
 from foro.heads.ridge.encoder import KnowledgeEncoder
 from foro.heads.ridge.leave_one_out import leave_one_out
 from foro.types import Float32, Float64, Label
 
-Terms = Literal["both", "entropy", "discrepancy"]
+Term = Callable[["Fitness", Float32], float]
+"""A number for the CLS of every layer (n, depth, dim) of a candidate, lower is better."""
+
+TERMS: dict[str, Term] = {}
+BOTH = "both"
+"""The paper's two terms."""
+
+
+def term(name: str) -> Callable[[Term], Term]:
+    """Makes a function a term of the fitness under a name."""
+
+    def decorate(function: Term) -> Term:
+        TERMS[name] = function
+        return function
+
+    return decorate
+
+
+def parse_terms(text: str) -> tuple[str, ...]:
+    """The names of the terms in a setting such as ``entropy``, ``both`` or ``entropy+discrepancy``."""
+    names = ("entropy", "discrepancy") if text == BOTH else tuple(text.split("+"))
+    for name in names:
+        if name not in TERMS:
+            raise InputError(f"fitness must be {BOTH} or made of {', '.join(TERMS)} joined by +, not {text!r}")
+    return names
 
 
 @dataclass(frozen=True)
 class Fitness:
-    """The paper's fitness (lower is better) for the samples of one search, divided by their number n.
+    """The fitness (lower is better) for the samples of one search, divided by their number n."""
 
-    Term (a) is the mean cross-entropy of leave-one-out scores: the paper's cross-entropy needs logits of classes that
-    no head knows yet. Term (b) is λ/n times the activation discrepancy, so that λ weighs as in the paper, where (a) is
-    a sum over samples.
-    """
-
-    encoder: KnowledgeEncoder  # its projection and γ setting; it is not changed
+    projection: RandomProjection | None
     classes: NDArray[np.int64]
     history: ActivationHistory
     discrepancy_weight: float
     readout_layers: int
-    terms: Terms
+    terms: tuple[str, ...]
     regularisation: float
-    sharpness: float
+    sharpness: float = 1.0
 
     @classmethod
     def on(
@@ -45,7 +69,7 @@ class Fitness:
         history: ActivationHistory,
         discrepancy_weight: float = 0.3,
         readout_layers: int = 1,
-        terms: Terms = "both",
+        terms: str = BOTH,
     ) -> Fitness:
         """A fitness for samples with these CLS of every layer (n, depth, dim), of the empty prompt or of a candidate.
 
@@ -59,24 +83,33 @@ class Fitness:
             head = encoder.blank(thin_limit=len(labels))
             head.absorb(readout(layers, readout_layers), labels)
             gamma = head.regularisation_used
-        fitness = cls(encoder, classes, history, discrepancy_weight, readout_layers, terms, gamma, 1.0)
+        chosen = parse_terms(terms)
+        fitness = cls(encoder.projection, classes, history, discrepancy_weight, readout_layers, chosen, gamma)
         return replace(fitness, sharpness=fit_sharpness(fitness.scores(layers), classes))
 
     def __call__(self, layers: Float32) -> float:
         """Fitness of a candidate whose CLS of every layer are (n, depth, dim)."""
-        value = 0.0
-        if self.terms != "discrepancy":
-            value += float(self.cross_entropy(layers).mean())
-        if self.terms != "entropy":
-            drift = self.history.discrepancy(ActivationHistory.of(layers))
-            value += self.discrepancy_weight * drift / len(layers)
-        return value
+        return sum(TERMS[name](self, layers) for name in self.terms)
 
     def cross_entropy(self, layers: Float32) -> Float64:
-        """Cross-entropy (n,) of the leave-one-out score of each sample."""
+        """Cross-entropy (n,) of the leave-one-out scores of each sample."""
         return cross_entropy(self.scores(layers), self.classes, self.sharpness)
 
     def scores(self, layers: Float32) -> Float64:
         """Leave-one-out scores (n, c) of a ridge classifier on the projected features of these samples alone."""
-        rows = self.encoder.project(readout(layers, self.readout_layers))
+        rows = readout(layers, self.readout_layers).astype(np.float64)
+        rows = rows if self.projection is None else self.projection(rows)
         return leave_one_out(rows, np.eye(self.classes.max() + 1)[self.classes], self.regularisation)
+
+
+@term("entropy")
+def entropy(fitness: Fitness, layers: Float32) -> float:
+    """Term (a): mean cross-entropy of leave-one-out scores; the paper's needs logits of classes that no head knows."""
+    return float(fitness.cross_entropy(layers).mean())
+
+
+@term("discrepancy")
+def discrepancy(fitness: Fitness, layers: Float32) -> float:
+    """Term (b): λ/n times the activation discrepancy, so that λ weighs as in the paper, where (a) is a sum."""
+    drift = fitness.history.discrepancy(ActivationHistory.of(layers))
+    return fitness.discrepancy_weight * drift / len(layers)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foro.adaptation.evolution import PromptDistribution, PromptEvolution
-from foro.adaptation.sample import Judge
-from foro.types import Float32, Float64, Label
+from foro.features.sample import Judge
+from foro.types import Float32, Float64
 from foro.util.progress import progress_bar
 
 
@@ -47,13 +46,3 @@ def improves(empty: Float64, prompted: Float64, unseen: NDArray[np.bool_]) -> bo
     judged by a classifier that knows all the others.
     """
     return bool(unseen.any() and (empty - prompted)[unseen].mean() > 0)
-
-
-def stratified(labels: Sequence[Label], size: int, generator: np.random.Generator) -> NDArray[np.intp]:
-    """Positions of at most ``size`` samples, spread over the labels as evenly as they allow, in ascending order."""
-    by_label: dict[Label, list[int]] = {}
-    for position in generator.permutation(len(labels)):
-        by_label.setdefault(labels[position], []).append(int(position))
-    # The first of every label, then the second of every label, and so on.
-    rounds = sorted((rank, position) for group in by_label.values() for rank, position in enumerate(group))
-    return np.sort([position for _, position in rounds[:size]]).astype(np.intp)

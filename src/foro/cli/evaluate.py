@@ -40,12 +40,11 @@ def evaluate(
 
         foro evaluate pets.foro pets-test/ --json | jq .accuracy
     """
-    from foro.evaluation import evaluate as run
-    from foro.files.inference_file import load_snapshot
     from foro.images.labelled import read_labelled
+    from foro.verbs.reading import load_snapshot
 
     samples = read_labelled(data)
-    found = run(load_snapshot(model, backbone), samples, strict)
+    found = load_snapshot(model, backbone).evaluate(samples.images, samples.labels, strict)
     if html is not None:
         from foro.evaluation.evaluation_page import write_evaluation
 

@@ -38,8 +38,8 @@ def export(
         foro export pets.foro pets.safetensors
     """
     from foro.files.export import export_model
-    from foro.files.inference_file import load_snapshot
     from foro.images.paths import find_images
+    from foro.verbs.reading import load_snapshot
 
     checked = find_images(images) if images else None
     exported = export_model(load_snapshot(model, backbone), out, checked)

@@ -31,7 +31,7 @@ def forget(
 
         foro forget numbers.foro -- -1
     """
-    from foro.cli.labels import find_labels
+    from foro.labels import find_labels
 
     with opened(model, wait, backbone) as durable:
         learner = durable.learner

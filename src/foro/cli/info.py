@@ -30,7 +30,7 @@ def info(
 
         foro info pets.foro --json | jq '.classes[].label'
     """
-    from foro.verbs.describe import describe
+    from foro.verbs.reading import describe
 
     content = describe(model, backbone)
     if as_json:
@@ -49,7 +49,7 @@ def info(
 
 
 def _facts(content: dict[str, Any]) -> dict[str, str]:
-    from foro.verbs.describe import unusual_settings
+    from foro.verbs.reading import unusual_settings
 
     backbone, tokens = content["backbone"], content["prompt_tokens"]
     known, samples = counted(len(content["classes"]), "class", "classes"), counted(content["samples"], "image")

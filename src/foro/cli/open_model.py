@@ -13,9 +13,8 @@ from foro.cli.options import SKIPPED
 
 if TYPE_CHECKING:
     from foro.durable import DurableLearner
-    from foro.images.unreadable import BadImage
+    from foro.images.unreadable import UnreadableImage
     from foro.learner import Learner
-    from foro.verbs.teach import Skipped
 
 LISTED = 10
 """Skipped images that are named; ``--json`` has all of them."""
@@ -42,7 +41,7 @@ def tell(sentence: str) -> None:
     typer.echo(f"foro: {sentence}", err=True)
 
 
-def end(skipped: Sequence[Skipped | BadImage], listed: bool = True) -> None:
+def end(skipped: Sequence[UnreadableImage], listed: bool = True) -> None:
     """Ends a command: lists the images that were skipped, and sets the exit code."""
     if not skipped:
         return

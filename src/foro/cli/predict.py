@@ -19,8 +19,8 @@ from foro.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from foro.images.unreadable import BadImage
-    from foro.verbs.predictions import Prediction
+    from foro.images.unreadable import UnreadableImage
+    from foro.snapshot import Prediction
 
 Answers = list[dict[str, Any]]
 Form = Callable[[str, Answers, str | None], str | None]
@@ -68,10 +68,10 @@ def predict(
 
         foro predict pets.foro door.jpg --unknown-below 0.6
     """
-    from foro.files.inference_file import load_snapshot
     from foro.images.paths import find_images, paths_in
+    from foro.snapshot import BATCH
     from foro.util.progress import progress_bar
-    from foro.verbs.predictions import predict_each
+    from foro.verbs.reading import load_snapshot
 
     if as_json and as_csv:
         raise InputError("choose one of --json and --csv")
@@ -83,7 +83,7 @@ def predict(
     if as_csv:
         typer.echo(_row(["image", *_headings(min(top, len(snapshot.labels))), "error"]))
     asked: Iterable[Path] = paths_in(sys.stdin) if streamed else found
-    predictions = predict_each(snapshot, asked, strict, 1 if streamed else 16)
+    predictions = snapshot.predict_each(asked, strict, 1 if streamed else BATCH)
     bar = nullcontext(lambda _more: None) if terminal or streamed else progress_bar("predicting", len(found))
     with bar as advance:
         skipped = _print(predictions, form, top, unknown_below, advance)
@@ -96,24 +96,22 @@ def _print(
     top: int,
     unknown_below: float,
     advance: Callable[[int], None],
-) -> list[BadImage]:
+) -> list[UnreadableImage]:
     """Prints the predictions; returns what could not be read."""
-    from foro.images.unreadable import BadImage
-
-    bad: list[BadImage] = []
+    bad: list[UnreadableImage] = []
     answered = 0
-    for position, each in enumerate(predictions):
+    for each in predictions:
         best = each.top(top)
         answers: Answers = [{"label": label, "confidence": round(sure, 6)} for label, sure in best]
         if best and best[0][1] < unknown_below:
             answers = [{**answers[0], "label": UNKNOWN, "known": False}]
-        line = form(str(each.image), answers, each.error)
+        line = form(str(each.image), answers, each.unreadable.reason if each.unreadable else None)
         if line is not None:
             typer.echo(line)
-        if each.error is None:
+        if each.unreadable is None:
             answered += 1
         else:
-            bad.append(BadImage(position, each.error))
+            bad.append(each.unreadable)
         advance(1)
     if not answered:
         first = bad[0].reason if bad else "no image was named"

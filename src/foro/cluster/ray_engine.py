@@ -17,7 +17,7 @@ from foro.cluster.worker import Runtime
 from foro.errors import EngineError, InputError
 from foro.features.extractor import BATCH
 from foro.images.samples import Samples
-from foro.images.unreadable import BadImage, without
+from foro.images.unreadable import UnreadableImage, without
 
 if TYPE_CHECKING:
     from foro.learner import Learner
@@ -78,8 +78,8 @@ class RayEngine:
         with Pool(count, self.gpus_per_worker, threads, start) as pool:
             yield RayExtractor(backbone, learner.encoder.projection, pool, self.shard_images)
 
-    def without_bad_images(self, samples: Samples) -> tuple[Samples, list[BadImage]]:
-        """What ``foro.images.unreadable.without_bad_images`` gives, found where the images are."""
+    def without_unreadable(self, samples: Samples) -> tuple[Samples, list[UnreadableImage]]:
+        """What ``foro.images.unreadable.without_unreadable`` gives, found where the images are."""
         connect(self.address)
         size = self.shard_images or shard_size(len(samples), self.share()[0])
         bad = bad_images(Shards(samples.images, [0] * len(samples), size))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foro.adaptation.fitness import Fitness
-from foro.adaptation.sample import Judge
 from foro.backbones.base import Backbone
 from foro.cluster.connection import connect
 from foro.cluster.counting import Counting
@@ -18,8 +15,9 @@ from foro.cluster.pool import Pool
 from foro.cluster.shards import Shards, decoded, shard_size
 from foro.engine import RemoteExtractor
 from foro.features.extractor import BATCH
+from foro.features.sample import Fitness, Judge
+from foro.heads.projection import RandomProjection
 from foro.heads.ridge import KnowledgeEncoder
-from foro.heads.ridge.projection import RandomProjection
 from foro.images.load import Images
 from foro.types import Float32, Label
 from foro.util.progress import progress_bar
@@ -90,8 +88,7 @@ class RaySample:
 
     def judge(self, fitness: Fitness, positions: NDArray[np.intp]) -> Judge:
         """What gives the fitness of candidates on the sample's images at some positions, all candidates at once."""
-        # Of the encoder, only the projection is used; what it has learned stays here.
-        told = connect().put(replace(fitness, encoder=fitness.encoder.blank()))
+        told = connect().put(fitness)
         self._pool.tell("compare_on", lambda worker: worker.compare_on.remote(positions, told))
 
         def values(candidates: Float32) -> list[float]:

@@ -23,7 +23,7 @@ from foro.errors import InputError
 from foro.features.extractor import BATCH
 from foro.images.load import Images, ImageSource, load_image
 from foro.images.preprocessing import Preprocessing
-from foro.images.unreadable import BadImage, find_bad_images
+from foro.images.unreadable import UnreadableImage, find_unreadable
 from foro.util.progress import progress_bar
 
 SHARD = 4 * BATCH
@@ -76,7 +76,7 @@ def decoded(shards: Shards, wanted: Iterable[int], preprocessing: Preprocessing)
     return _mapped(shards, wanted, partial(_decode, preprocessing=preprocessing))
 
 
-def bad_images(shards: Shards) -> list[BadImage]:
+def bad_images(shards: Shards) -> list[UnreadableImage]:
     """Every image that cannot be decoded, in order."""
     ray = connect()
     found = []
@@ -84,7 +84,7 @@ def bad_images(shards: Shards) -> list[BadImage]:
         for block in _mapped(shards, range(len(shards)), _check):
             (row,) = ray.get(block).to_pylist()
             for place, reason in zip(row["places"], row["reasons"], strict=True):
-                found.append(BadImage(row["shard"] * shards.size + place, reason))
+                found.append(UnreadableImage(row["shard"] * shards.size + place, reason))
             advance(len(shards.part(row["shard"])))
     return sorted(found, key=lambda bad: bad.position)
 
@@ -151,7 +151,7 @@ def _check(block: Any) -> Any:
 
     shard, folder, images, _ = _content(block)
     with _working_in(folder):
-        bad = find_bad_images(images)
+        bad = find_unreadable(images)
     places, reasons = [each.position for each in bad], [each.reason for each in bad]
     return pyarrow.table(
         {

@@ -1,6 +1,5 @@
 """How well a model does on labelled images, and whether it is as sure as it is right."""
 
-from foro.evaluation.evaluate import evaluate
 from foro.evaluation.evaluation import Bin, ClassResult, Evaluation
 
-__all__ = ["Bin", "ClassResult", "Evaluation", "evaluate"]
+__all__ = ["Bin", "ClassResult", "Evaluation"]

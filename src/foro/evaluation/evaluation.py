@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foro.images.unreadable import BadImage
+from foro.images.unreadable import UnreadableImage
 from foro.types import Float64, Label
 
 BINS = 10
@@ -43,7 +43,7 @@ class Evaluation:
     truth: tuple[Label, ...]
     predicted: tuple[Label, ...]
     confidence: Float64
-    bad: tuple[BadImage, ...] = ()
+    bad: tuple[UnreadableImage, ...] = ()
 
     def __len__(self) -> int:
         return len(self.truth)

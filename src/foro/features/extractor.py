@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from foro.backbones.base import Backbone
+from foro.features.sample import LocalSample, Sample
 from foro.images.load import Images, pixel_batches
 from foro.types import Float32
-
-if TYPE_CHECKING:
-    from foro.adaptation.sample import Sample
-
 
 BATCH = 64
 
@@ -38,8 +34,6 @@ class Extractor:
 
     def sample(self, images: Images) -> Sample:
         """A sample to compare candidates on; the patch embedding is computed this once."""
-        from foro.adaptation.sample import LocalSample  # on first use: whoever only predicts needs no fitness
-
         return LocalSample(self.forward, np.concatenate(list(self.tokens(images))))
 
     def layers(self, images: Images, prompt: Float32 | None) -> Iterator[Float32]:

@@ -12,23 +12,13 @@ from foro.backbones.source import describe_backbone, taught_backbone
 from foro.errors import InputError, ModelFileError
 from foro.features.extractor import Extractor
 from foro.files import INFERENCE_ONLY, read_model, write_model
-from foro.files.journal import journal_path
-from foro.heads.calibration import TYPICAL_SHARPNESS
-from foro.heads.ridge.projection import RandomProjection
+from foro.heads.projection import RandomProjection
 from foro.snapshot import Snapshot
 from foro.types import Arrays
 
 
-def load_snapshot(path: str | Path, backbone: str | Path | Backbone | None = None) -> Snapshot:
-    """A model of either kind, for predicting: reads no statistics and imports no solver, so it starts at once.
-
-    Changes that are in the journal beside the model and not in the model yet count, as they do for ``Learner.load``.
-    """
-    path = Path(path)
-    if journal_path(path).exists():
-        from foro.learner import Learner
-
-        return Learner.load(path, backbone).snapshot()
+def read_snapshot(path: str | Path, backbone: str | Path | Backbone | None = None) -> Snapshot:
+    """A model file of either kind, for predicting: reads no statistics and imports no solver, so it starts at once."""
     arrays, metadata = read_model(path)
     try:
         encoder = metadata["encoder"]
@@ -40,7 +30,7 @@ def load_snapshot(path: str | Path, backbone: str | Path | Backbone | None = Non
         width = projection.matrix.shape[1] if projection else encoder["features"]
         if weights.shape != (width, len(labels)):
             raise ModelFileError(f"{path} is not a model of one piece: its weights have the shape {weights.shape}")
-        sharpness = encoder.get("sharpness") or TYPICAL_SHARPNESS  # files of FoRo 0.1 have none
+        sharpness = encoder["sharpness"]
         source, found = taught_backbone(path, metadata["backbone"], backbone)
         readout_layers = metadata["config"]["readout_layers"]
     except (KeyError, TypeError, AttributeError) as error:

@@ -164,6 +164,11 @@ class Group:
         self._journal._settle()
         self.committed = True
 
+    def discard(self) -> None:
+        """Takes back what was added, even a commit that did not reach the disk."""
+        if not self.committed:
+            self._journal._cut()
+
 
 class JournalWriter:
     """Appends groups to the journal at a path; only one process may have it at a time.
@@ -198,8 +203,7 @@ class JournalWriter:
         try:
             yield group
         finally:
-            if not group.committed:
-                self._cut()
+            group.discard()
 
     def restart(self, header: Record) -> None:
         """Removes everything, when it is in the model file; what follows extends what the header names."""

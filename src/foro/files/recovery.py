@@ -2,36 +2,58 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from foro.adaptation.adaptation import Adaptation
-from foro.backbones import Backbone
+from foro.changes import Change, Forget, Learn, Restore, Unlearn
 from foro.errors import ModelFileError
 from foro.files import read_model
 from foro.files.journal import JournalReader, Record, journal_path
-from foro.ledger import Event
+from foro.heads.head import Head, gather
+from foro.ledger import Ledger
 from foro.types import Arrays, Label
 
 if TYPE_CHECKING:
-    from foro.learner import Learner
+    from typing_extensions import Self
+
+    from foro.backbones import Backbone
 
 _ATTEMPTS = 5
 """A writer may save, and start another journal, while a reader is between the journal and the model."""
 
 
+class Changeable(Protocol):
+    """What a journal is replayed to: a learner."""
+
+    adaptation: Adaptation
+    ledger: Ledger
+
+    @property
+    def encoder(self) -> Head: ...
+
+    @classmethod
+    def from_state(
+        cls, arrays: Arrays, metadata: dict[str, Any], path: str | Path, backbone: str | Path | Backbone | None
+    ) -> Self: ...
+
+    def apply(self, change: Change) -> object: ...
+
+
+Kind = TypeVar("Kind", bound=Changeable)
+
+
 @dataclass(frozen=True)
-class Recovery:
+class Recovery(Generic[Kind]):
     """A learner, and what was found in the journal beside its model file."""
 
-    learner: Learner
+    learner: Kind
     replayed: int = 0  # changes that the model file did not have
     interrupted: bool = False  # one more had begun
     damaged: bool = False  # a part that cannot be read stands before one that could be
@@ -40,7 +62,7 @@ class Recovery:
     end: int = 0
 
 
-def recover(kind: type[Learner], path: Path, backbone: str | Path | Backbone | None = None) -> Recovery:
+def recover(kind: type[Kind], path: Path, backbone: str | Path | Backbone | None = None) -> Recovery[Kind]:
     """Reads a model and replays its journal; changes no file, and may run while another process writes."""
     for attempt in range(_ATTEMPTS):
         # The journal first: what it loses from now on is in the model file.
@@ -65,6 +87,34 @@ def is_damaged(journal: Path) -> bool:
     """Whether something was committed in a journal that cannot be read."""
     with _open(journal) as file:
         return file is not None and JournalReader(file).damaged
+
+
+def change_record(change: Change, before: Adaptation) -> Record:
+    """What a journal says of a change, beside the features, which it has as parts."""
+    fields: dict[str, Any] = {"what": type(change).__name__.lower(), "when": change.when}
+    if isinstance(change, (Forget, Restore)):
+        return Record({**fields, "label": change.label}, {})
+    if not isinstance(change, Learn):
+        return Record(fields, {})
+    arrays, settings = change.adaptation.state()
+    same = all(getattr(before, each) is getattr(change.adaptation, each) for each in Adaptation.ARRAYS)
+    return Record({**fields, "adaptation": {**settings, "same": same}}, {} if same else dict(arrays))
+
+
+def recorded_change(commit: Record, parts: Callable[[], Iterator[Record]], learner: Changeable) -> Change:
+    """The change that ``change_record`` wrote down; memory does not grow with the task."""
+    what, when = commit.fields["what"], commit.fields["when"]
+    if what == "forget":
+        return Forget(commit.fields["label"], when)
+    if what == "restore":
+        return Restore(commit.fields["label"], when)
+    labels: list[Label] = [label for part in parts() for label in part.fields["labels"]]
+    features = (part.arrays["features"] for part in parts())
+    if what == "unlearn":
+        return Unlearn(np.concatenate(list(features)), labels, when)
+    settings, before = commit.fields["adaptation"], learner.adaptation
+    adaptation = Adaptation.from_state(before.state()[0] if settings["same"] else commit.arrays, settings)
+    return Learn(gather(learner.encoder, features, labels), adaptation, when=when)
 
 
 @contextmanager
@@ -96,55 +146,12 @@ def _fits(journal: JournalReader, metadata: dict[str, Any]) -> bool:
     return journal.header.fields["stamp"] in (ledger.get("stamp"), ledger.get("previous"))
 
 
-def _replay(journal: JournalReader, learner: Learner) -> int:
+def _replay(journal: JournalReader, learner: Changeable) -> int:
     replayed = 0
     for number, commit in enumerate(journal.commits()):
         if commit.fields["sequence"] > learner.ledger.sequence:
-            _apply(commit, partial(journal.parts, number), learner)
+            learner.apply(recorded_change(commit, partial(journal.parts, number), learner))
             learner.ledger.sequence = commit.fields["sequence"]
             learner.ledger.remember(commit.fields["key"], commit.fields["result"])
             replayed += 1
     return replayed
-
-
-def _apply(commit: Record, parts: Callable[[], Iterator[Record]], learner: Learner) -> None:
-    """Makes one change as it was made before the crash, from what was written down."""
-    what, when = commit.fields["what"], commit.fields["when"]
-    if what == "learn":
-        _learn(commit, parts, learner)
-    elif what == "unlearn":
-        listed = list(parts())
-        names = [label for part in listed for label in part.fields["labels"]]
-        learner._unlearn(np.concatenate([part.arrays["features"] for part in listed]), names, when)
-    elif what == "forget":
-        learner._forget(commit.fields["label"], when)
-    else:
-        learner._restore(commit.fields["label"], when)
-
-
-def _learn(commit: Record, parts: Callable[[], Iterator[Record]], learner: Learner) -> None:
-    """Absorbs features in the very steps in which they were absorbed first; memory does not grow with the task."""
-    from foro.learner import gather
-
-    counts: Counter[Label] = Counter()
-    for held_out in (False, True):
-        names = [label for part in parts() if part.fields["held_out"] == held_out for label in part.fields["labels"]]
-        if names:
-            mine = (part.arrays["features"] for part in parts() if part.fields["held_out"] == held_out)
-            gather(learner.encoder, mine, names)()
-        counts.update(names)
-    learner._adaptation = adaptation_of(commit, learner._adaptation)
-    learner.ledger.add(Event.of("learn", counts, commit.fields["when"]), counts)
-
-
-def adaptation_fields(before: Adaptation, after: Adaptation) -> tuple[dict[str, Any], Arrays]:
-    """What a record says of how a lesson adapted the prompt; arrays only if they have changed."""
-    arrays, settings = after.state()
-    same = all(getattr(before, name) is getattr(after, name) for name in ("prompt", "history", "distribution"))
-    return {"adaptation": {**settings, "same": same}}, {} if same else dict(arrays)
-
-
-def adaptation_of(commit: Record, before: Adaptation) -> Adaptation:
-    """The adaptation that ``adaptation_fields`` wrote down."""
-    settings = commit.fields["adaptation"]
-    return Adaptation.from_state(before.state()[0] if settings["same"] else commit.arrays, settings)

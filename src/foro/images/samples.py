@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from foro.errors import DataError, InputError
@@ -18,6 +19,12 @@ from foro.images.load import Images, ImageSource
 
 if TYPE_CHECKING:
     from foro.types import Label
+
+FEWEST_HELD_OUT = 10
+"""Fewer images would say nothing about the accuracy."""
+
+MOST_HELD_OUT = 1000
+"""More would cost memory and say little more."""
 
 _HASHED_AT_ONCE = 1024
 """Images of an array that are copied together to be hashed: the array may be a view that is not contiguous."""
@@ -70,6 +77,39 @@ class Samples:
             for image in self.images:
                 digest.update(_identity(image))
         return digest.hexdigest()
+
+
+def stratified(labels: Sequence[Label], size: int, generator: np.random.Generator) -> NDArray[np.intp]:
+    """Positions of at most ``size`` samples, spread over the labels as evenly as they allow, in ascending order."""
+    # The first of every label, then the second of every label, and so on.
+    rounds = sorted(
+        (rank, position) for group in _shuffled(labels, generator).values() for rank, position in enumerate(group)
+    )
+    return np.sort([position for _, position in rounds[:size]]).astype(np.intp)
+
+
+def choose_held_out(labels: Sequence[Label], share: float, generator: np.random.Generator) -> list[int]:
+    """Positions of a share of each label's samples, in ascending order; none where fewer than ten would come together.
+
+    The same share of every label, rounded so that the whole comes out right; one sample of each label is always left.
+    """
+    share = min(share, MOST_HELD_OUT / len(labels))
+    chosen: list[int] = []
+    owed = 0.0
+    for positions in _shuffled(labels, generator).values():
+        owed += share * len(positions)
+        taken = min(int(owed + 0.5), len(positions) - 1)
+        chosen += positions[:taken]
+        owed -= taken
+    return sorted(chosen) if len(chosen) >= FEWEST_HELD_OUT else []
+
+
+def _shuffled(labels: Sequence[Label], generator: np.random.Generator) -> dict[Label, list[int]]:
+    """Positions of the samples of each label, in random order."""
+    by_label: dict[Label, list[int]] = {}
+    for position in generator.permutation(len(labels)):
+        by_label.setdefault(labels[position], []).append(int(position))
+    return by_label
 
 
 def _identity(image: ImageSource) -> bytes:

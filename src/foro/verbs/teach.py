@@ -15,7 +15,7 @@ from foro.engine import Engine
 from foro.errors import DataError, FoRoError, FoRoWarning, InputError
 from foro.images.labelled import read_labelled, stream_labelled
 from foro.images.samples import Samples
-from foro.images.unreadable import without_bad_images
+from foro.images.unreadable import UnreadableImage, without_unreadable
 from foro.types import Label
 
 HELD_OUT = 0.1
@@ -25,14 +25,6 @@ CHUNK = 4096
 """Images of a stream that are learned together: what a crash, or the end of memory, can cost."""
 
 STREAM = "-"
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """An image that cannot be read, and a sentence that says why."""
-
-    image: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -47,7 +39,7 @@ class Taught:
     right_before: float | None = None  # of the held-out images, where anything was known before
     right_after: float | None = None
     expected_accuracy: float | None = None  # on new images of all classes, from samples that were left out
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[UnreadableImage, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -107,15 +99,17 @@ def unteach(model: DurableLearner, data: str | os.PathLike[str], *, strict: bool
     return Taught(len(samples), labels, seconds=time.perf_counter() - start, skipped=skipped)
 
 
-def readable(samples: Samples, strict: bool, engine: Engine | None = None) -> tuple[Samples, tuple[Skipped, ...]]:
+def readable(
+    samples: Samples, strict: bool, engine: Engine | None = None
+) -> tuple[Samples, tuple[UnreadableImage, ...]]:
     """The samples that can be read, and those that cannot; with ``strict`` all, and the first bad one is an error."""
     if strict:
         return samples, ()
-    good, bad = engine.without_bad_images(samples) if engine else without_bad_images(samples)
-    return good, tuple(Skipped(str(samples.images[each.position]), each.reason) for each in bad)
+    good, bad = engine.without_unreadable(samples) if engine else without_unreadable(samples)
+    return good, tuple(bad)
 
 
-def _whole(samples: Samples, strict: bool, engine: Engine | None = None) -> tuple[Samples, tuple[Skipped, ...]]:
+def _whole(samples: Samples, strict: bool, engine: Engine | None = None) -> tuple[Samples, tuple[UnreadableImage, ...]]:
     """The samples that can be read, of which there must be some."""
     good, skipped = readable(samples, strict, engine)
     if not len(good):
@@ -123,11 +117,11 @@ def _whole(samples: Samples, strict: bool, engine: Engine | None = None) -> tupl
     return good, skipped
 
 
-def _unreadable(skipped: tuple[Skipped, ...]) -> InputError:
+def _unreadable(skipped: tuple[UnreadableImage, ...]) -> InputError:
     return InputError(f"none of the {len(skipped)} images can be read, the first because {skipped[0].reason}")
 
 
-def _learn(model: DurableLearner, good: Samples, skipped: tuple[Skipped, ...], held_out: float) -> Taught:
+def _learn(model: DurableLearner, good: Samples, skipped: tuple[UnreadableImage, ...], held_out: float) -> Taught:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FoRoWarning)  # the report has the note too
         report = model.learn(good.images, good.labels, held_out=held_out)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.errors import BackboneError, InputError, ModelFileError
-from foro.files.inference_file import load_snapshot, write_inference
+from foro.files.inference_file import read_snapshot, write_inference
 from foro.images.load import Images, load_image
 from foro.snapshot import Snapshot
 
@@ -60,7 +60,7 @@ def export_model(snapshot: Snapshot, path: str | Path, images: Images | None = N
 
 def _write_safetensors(snapshot: Snapshot, path: Path, images: Images) -> tuple[list[Path], NDArray[Any]]:
     write_inference(snapshot, path)
-    return [path], load_snapshot(path, snapshot.extractor.backbone).probabilities(images)
+    return [path], read_snapshot(path, snapshot.extractor.backbone).probabilities(images)
 
 
 def _write_onnx(snapshot: Snapshot, path: Path, images: Images) -> tuple[list[Path], NDArray[Any]]:

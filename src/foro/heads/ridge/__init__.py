@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from foro.heads.projection import RandomProjection as RandomProjection
     from foro.heads.ridge.encoder import KnowledgeEncoder as KnowledgeEncoder
     from foro.heads.ridge.encoder import Regularisation as Regularisation
-    from foro.heads.ridge.projection import RandomProjection as RandomProjection
     from foro.heads.ridge.reference import RecursiveReference as RecursiveReference
 
 _HOMES = {

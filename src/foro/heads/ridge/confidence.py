@@ -8,23 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.heads.calibration import TYPICAL_SHARPNESS, fit_sharpness
+from foro.heads.head import Estimate
 from foro.types import Float64, Label
 
 LEAST_FREEDOM = 1e-9
 """Of a sample that the classifier knows by heart, so that nothing is divided by zero."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Accuracy on samples that were left out one at a time: what to expect of new images of the same kind.
-
-    ``accuracy`` is None where no sample could be judged. ``classes`` has every label with how many of its samples
-    were judged and how many of these were told right.
-    """
-
-    accuracy: float | None
-    samples: int
-    classes: dict[Label, tuple[int, int]]
 
 
 @dataclass(frozen=True)

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from foro.errors import InputError
-from foro.heads.calibration import probabilities
-from foro.heads.ridge.confidence import Confidence, Estimate, leave_one_out_scores
+from foro.heads.head import Estimate, Head
+from foro.heads.projection import RandomProjection
+from foro.heads.ridge.confidence import Confidence, leave_one_out_scores
 from foro.heads.ridge.forgotten import Forgotten
-from foro.heads.ridge.projection import RandomProjection
 from foro.heads.ridge.reservoir import Reservoir
 from foro.heads.ridge.solver import Solver
-from foro.heads.ridge.statistics import BLOCK, Classes, Statistics
+from foro.heads.ridge.statistics import Classes, Statistics
+from foro.labels import listed
 from foro.types import Arrays, Float64, Label
 from foro.util.interrupts import uninterrupted
 
 Regularisation = float | Literal["auto"]
 
-LARGEST_FEATURE = 1e100
-NEVER_LEARNED = "these samples cannot be removed: they were never learned"
+NEVER_LEARNED = "these samples cannot be unlearned: they were never learned"
 
 
-class KnowledgeEncoder:
+class KnowledgeEncoder(Head):
     """Ridge classifier over randomly projected features, updated exactly from sufficient statistics.
 
     After any sequence of calls it is the ridge classifier of all samples at once for ``regularisation_used``. With
@@ -136,47 +137,47 @@ class KnowledgeEncoder:
 
     def absorb(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
         """Learns samples X (n, d) with their labels; new labels may come at any time, and old ones again."""
-        features, names = self._checked(X, labels)
+        features, names = self.checked(X, labels)
         known = {label: number for number, label in enumerate(self._labels)}
         for name in names:
             known.setdefault(name, len(known))
         classes = np.array([known[name] for name in names])
-        blocks = self._blocks(features)
+        blocks = self.blocks(features)
         with uninterrupted():
             self._statistics.reserve(len(known), len(names))
             self._solution, self._confidence, self._labels = None, None, list(known)
             self._statistics.add(blocks, classes)
             self._reservoir.add(features, names)
 
-    def remove(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
+    def unlearn(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
         """Unlearns samples that were absorbed before: the classifier is as if they had never been seen."""
-        features, names = self._checked(X, labels)
+        features, names = self.checked(X, labels)
         dropped = [name for name in dict.fromkeys(names) if name in self._forgotten and name not in self._labels]
         with uninterrupted():
             for name in dropped:
                 self.restore(name)
             try:
-                self._remove(features, names)
+                self._unlearn(features, names)
             finally:
                 for name in dropped:
                     if name in self._labels:
-                        self.drop(name)
+                        self.forget(name)
 
-    def _remove(self, features: Float64, names: list[Label]) -> None:
+    def _unlearn(self, features: Float64, names: list[Label]) -> None:
         counts = self.counts
         for name, count in Counter(names).items():
             learned = counts.get(name, 0)
             if count > learned:
-                raise InputError(f"cannot remove {count} samples of {name!r}: only {learned} were learned")
+                raise InputError(f"cannot unlearn {count} samples of {name!r}: only {learned} were learned")
         classes = np.array([self._labels.index(name) for name in names])
-        if not self._statistics.subtract(self._blocks(features), classes):
+        if not self._statistics.subtract(self.blocks(features), classes):
             raise InputError(NEVER_LEARNED)
         solution, self._solution = self._solution, None
         if self.samples:
             try:
                 self._solve()
             except InputError:
-                self._statistics.add(self._blocks(features), classes)
+                self._statistics.add(self.blocks(features), classes)
                 self._solution = solution
                 raise InputError(NEVER_LEARNED) from None
         self._confidence = None
@@ -187,29 +188,29 @@ class KnowledgeEncoder:
             if count == 0:
                 self._discard(self._labels.index(name))
 
-    def merge(self, other: KnowledgeEncoder, order: Iterable[Label] | None = None) -> None:
-        """Adds everything that ``other`` has learned, as if it had been learned here.
-
-        New labels come in the order in which they stand in ``order``, or in which ``other`` has them.
-        """
-        difference = self.difference(other)
-        if difference:
-            raise InputError(f"these encoders cannot be merged: their {difference} differ")
+    def merge(self, other: Head, order: Iterable[Label] | None = None) -> None:
+        """Adds everything that ``other`` has learned; new labels come in the order of ``order``, or of ``other``."""
+        if difference := self.difference(other):
+            raise InputError(f"these heads cannot be merged: their {difference} differ")
+        assert isinstance(other, KnowledgeEncoder)
+        theirs = [*other._labels, *other._forgotten]
+        names = dict(zip(theirs, self.known_as(theirs), strict=True))
         known = {label: number for number, label in enumerate(self._labels)}
         for label in other._labels if order is None else order:
-            known.setdefault(label, len(known))
-        numbers: Classes = np.array([known[label] for label in other._labels], dtype=np.int64)
+            known.setdefault(names.get(label, label), len(known))
+        numbers: Classes = np.array([known[names[label]] for label in other._labels], dtype=np.int64)
         with uninterrupted():
             self._statistics.reserve(len(known), other.samples)
             self._solution, self._confidence, self._labels = None, None, list(known)
             self._statistics.merge(other._statistics, numbers)
-            self._reservoir.merge(other._reservoir)
+            self._reservoir.merge(other._reservoir.renamed(names))
             for label, dropped in other._forgotten.items():
-                earlier = self._forgotten.get(label)
-                self._forgotten[label] = dropped if earlier is None else earlier.joined(dropped)
+                self._put_away(names[label], replace(dropped, reservoir=dropped.reservoir.renamed(names)))
 
-    def difference(self, other: KnowledgeEncoder) -> str | None:
+    def difference(self, other: Head) -> str | None:
         """What stops the two from being merged, or None."""
+        if not isinstance(other, KnowledgeEncoder):
+            return "heads"
         if self.features != other.features:
             return "numbers of features"
         if (self.projection is None) != (other.projection is None):
@@ -218,21 +219,19 @@ class KnowledgeEncoder:
             return "projections"
         return None
 
-    def drop(self, label: Label) -> None:
+    def forget(self, label: Label) -> None:
         """Never predicts the label again; its samples still tell the other labels what they are not."""
         if label not in self._labels:
-            raise InputError(f"{label!r} was never learned; known labels: {_listed(self._labels)}")
+            raise InputError(f"{label!r} was never learned; known labels: {listed(self._labels)}")
         number = self._labels.index(label)
         column, count = self._statistics.cross[:, number].copy(), int(self._statistics.counts[number])
         with uninterrupted():
-            dropped = Forgotten(column, count, self._discard(number))
-            earlier = self._forgotten.get(label)
-            self._forgotten[label] = dropped if earlier is None else earlier.joined(dropped)
+            self._put_away(label, Forgotten(column, count, self._discard(number)))
 
     def restore(self, label: Label) -> None:
-        """Takes ``drop`` back: everything is as if the label had never been dropped, but it comes last."""
+        """Takes ``forget`` back: everything is as if the label had never been forgotten, but it comes last."""
         if label not in self._forgotten:
-            raise InputError(f"{label!r} was not forgotten; forgotten labels: {_listed(self.forgotten)}")
+            raise InputError(f"{label!r} was not forgotten; forgotten labels: {listed(self.forgotten)}")
         with uninterrupted():
             if label not in self._labels:
                 self._statistics.reserve(len(self._labels) + 1, 0)
@@ -245,8 +244,12 @@ class KnowledgeEncoder:
 
     @property
     def forgotten(self) -> list[Label]:
-        """Labels that were dropped and can be restored."""
+        """Labels that were forgotten and can be restored."""
         return list(self._forgotten)
+
+    def _put_away(self, label: Label, dropped: Forgotten) -> None:
+        earlier = self._forgotten.get(label)
+        self._forgotten[label] = dropped if earlier is None else earlier.joined(dropped)
 
     def _discard(self, number: int) -> Reservoir:
         """Takes a class out for good; returns its samples in the reservoir."""
@@ -260,21 +263,6 @@ class KnowledgeEncoder:
         self._solver.drop(number)
         return self._reservoir.drop(label)
 
-    def scores(self, X: ArrayLike) -> Float64:
-        """Scores (n, c) of features X (n, d), one column for each of ``labels``."""
-        weights = self._solve()[0]
-        features = check_features(X, self.features, empty=True)
-        parts = [block @ weights for block in self._blocks(features)]
-        return np.concatenate(parts) if parts else np.zeros((0, len(self._labels)))
-
-    def predict(self, X: ArrayLike) -> list[Label]:
-        """The label with the highest score for each of the features X (n, d)."""
-        return [self._labels[number] for number in self.scores(X).argmax(axis=1)]
-
-    def probabilities(self, X: ArrayLike) -> Float64:
-        """How likely each of ``labels`` is (n, c) for features X (n, d): as sure as ``estimate`` is right."""
-        return probabilities(self.scores(X), self.sharpness)
-
     @property
     def sharpness(self) -> float:
         """Of the softmax that turns scores into probabilities, fitted on samples that were left out one at a time."""
@@ -286,11 +274,6 @@ class KnowledgeEncoder:
         Exact for the present γ. A sample that is the only one of its label cannot be judged.
         """
         return self._measured().estimate(self._labels)
-
-    def project(self, X: ArrayLike) -> Float64:
-        """What the classifier sees of features X (n, d): φ(x W_rp), shape (n, M)."""
-        features = check_features(X, self.features, empty=True)
-        return features if self.projection is None else self.projection(features)
 
     def blank(self, thin_limit: int | None = None) -> KnowledgeEncoder:
         """An encoder with the same projection and settings that has learned nothing.
@@ -361,14 +344,11 @@ class KnowledgeEncoder:
         if encoder._labels:
             encoder._solver.keep(settings["regularisation_used"])
             encoder._solution = arrays["weights"].T, settings["regularisation_used"]
-        if "reservoir" in settings:  # not in the files of FoRo 0.1
-            mine = [name for name in arrays if name.startswith("reservoir.")]
-            kept = {name.removeprefix("reservoir."): arrays[name] for name in mine}
-            encoder._reservoir = Reservoir.from_state(kept, settings["reservoir"], encoder._labels)
-            if encoder._labels:
-                scores, classes = arrays["confidence.scores"].astype(np.float64), arrays["confidence.classes"]
-                encoder._confidence = Confidence(scores, classes, settings["sharpness"])
-        encoder._forgotten = Forgotten.from_state(arrays, settings.get("forgotten", []))
+            scores, classes = arrays["confidence.scores"].astype(np.float64), arrays["confidence.classes"]
+            encoder._confidence = Confidence(scores, classes, settings["sharpness"])
+        kept = {name: arrays[f"reservoir.{name}"] for name in ("features", "classes", "counts")}
+        encoder._reservoir = Reservoir.from_state(kept, settings["reservoir"], encoder._labels)
+        encoder._forgotten = Forgotten.from_state(arrays, settings["forgotten"])
         return encoder
 
     def _solve(self) -> tuple[Float64, float]:
@@ -394,56 +374,6 @@ class KnowledgeEncoder:
             self._confidence = Confidence.fit(scores, classes)
         return self._confidence
 
-    def _blocks(self, features: Float64) -> Iterator[Float64]:
-        """Projected features, a block of rows at a time: memory does not grow with the number of samples."""
-        for start in range(0, len(features), BLOCK):
-            block = features[start : start + BLOCK]
-            yield block if self.projection is None else self.projection(block)
-
-    def _checked(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> tuple[Float64, list[Label]]:
-        features = check_features(X, self.features)
-        names = check_labels(labels)
-        if len(names) != len(features):
-            raise InputError(f"{len(features)} samples came with {len(names)} labels")
-        return features, names
-
-
-def check_features(X: ArrayLike, width: int, empty: bool = False) -> Float64:
-    """X as float64 (n, width), or an error that says what is wrong with it."""
-    try:
-        features = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"features must be numbers in rows of equal length ({error})") from None
-    if features.ndim != 2 or features.shape[1] != width:
-        raise InputError(f"features must have the shape (n, {width}), not {features.shape}")
-    if not len(features) and not empty:
-        raise InputError("there is no sample to learn from")
-    if not np.isfinite(features).all():
-        raise InputError(f"sample {int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])} has a NaN or infinity")
-    if len(features) and np.abs(features).max() > LARGEST_FEATURE:
-        raise InputError(f"a feature is larger than {LARGEST_FEATURE:g}: its square could not be added up")
-    return features
-
-
-def check_label(label: object) -> Label:
-    """A label as a plain string or integer."""
-    if isinstance(label, str):
-        try:
-            label.encode()
-        except UnicodeEncodeError:
-            raise InputError(f"the label {label!r} is not valid Unicode") from None
-        return str(label)
-    if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
-        return int(label)
-    raise InputError(f"a label must be a string or an integer, not {label!r}")
-
-
-def check_labels(labels: object) -> list[Label]:
-    """Labels as a list of plain strings and integers."""
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
-        raise InputError(f"labels must be a list with one label for each sample, not {labels!r}")
-    return [check_label(label) for label in labels]
-
 
 def check_regularisation(value: Regularisation) -> Regularisation:
     if value == "auto":
@@ -455,30 +385,24 @@ def check_regularisation(value: Regularisation) -> Regularisation:
 
 def _check_state(arrays: Arrays, settings: dict[str, Any]) -> None:
     classes, size = arrays["cross"].shape
-    projected, forgotten = settings["activation"] is not None, settings.get("forgotten", [])
+    projected, forgotten = settings["activation"] is not None, settings["forgotten"]
+    kept = len(arrays["reservoir.classes"])
     expected = {
         "counts": (classes,),
         "tail": (len(arrays["tail_classes"]), size),
         **({"gram": (size * (size + 1) // 2,)} if settings["packed"] else {}),
         **({"projection": (settings["features"], size)} if projected else {}),
-        **({"weights": (classes, size)} if classes else {}),
+        "reservoir.features": (kept, settings["features"]),
+        "reservoir.counts": (kept,),
         **({"forgotten.cross": (len(forgotten), size), "forgotten.counts": (len(forgotten),)} if forgotten else {}),
     }
-    if "reservoir" in settings:
-        kept = len(arrays["reservoir.classes"])
-        expected |= {"reservoir.features": (kept, settings["features"]), "reservoir.counts": (kept,)}
-        if classes:
-            expected["confidence.scores"] = (len(arrays["confidence.classes"]), classes)
-        numbers = [arrays[name] for name in ("reservoir.classes", "confidence.classes") if name in arrays]
-        if any(((each < 0) | (each >= classes)).any() for each in numbers):
-            raise ValueError("a kept sample is of no class")
+    if classes:
+        expected |= {"weights": (classes, size), "confidence.scores": (len(arrays["confidence.classes"]), classes)}
+    numbers = [arrays[name] for name in ("reservoir.classes", "confidence.classes") if name in arrays]
+    if any(((each < 0) | (each >= classes)).any() for each in numbers):
+        raise ValueError("a kept sample is of no class")
     for name, shape in expected.items():
         if arrays[name].shape != shape:
             raise ValueError(f"{name} has the shape {arrays[name].shape}, not {shape}")
     if len(settings["labels"]) != classes or not (projected or settings["features"] == size):
         raise ValueError("labels or features do not fit the statistics")
-
-
-def _listed(labels: list[Label], most: int = 8) -> str:
-    shown = ", ".join(map(repr, labels[:most])) or "none"
-    return f"{shown} and {len(labels) - most} more" if len(labels) > most else shown

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,16 @@ class Reservoir:
         taken._keep(number for number, each in enumerate(self.labels) if each == label)
         self._keep(number for number, each in enumerate(self.labels) if each != label)
         return taken
+
+    def renamed(self, names: Mapping[Label, Label]) -> Reservoir:
+        """The same samples under other labels; a label that ``names`` does not have stays."""
+        labels = [names.get(label, label) for label in self.labels]
+        if labels == self.labels:
+            return self
+        renamed = Reservoir(self.features.shape[1])
+        renamed.bound = self.bound
+        renamed._add(self.features, labels, self.counts, sample_hashes(self.features, labels))
+        return renamed
 
     def state(self, labels: list[Label]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """What to store, for the encoder's ``labels``; features in single precision where that loses nothing."""

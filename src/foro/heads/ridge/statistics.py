@@ -11,14 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from foro.heads.head import BLOCK
 from foro.heads.ridge import packed
 from foro.types import Float64
 from foro.util.interrupts import uninterrupted
 
 Classes = NDArray[np.int64]
-
-BLOCK = 256
-"""Rows that enter the Gram matrix at once: enough for BLAS-3 speed, 16 MB at M = 8192."""
 
 
 class Statistics:

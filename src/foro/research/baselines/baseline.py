@@ -16,8 +16,8 @@ from foro.backbones.base import Backbone
 from foro.config import check_seed
 from foro.errors import InputError, ModelFileError
 from foro.features.cache import FeatureCache
-from foro.heads.ridge.encoder import check_labels
 from foro.images.load import Images, check_images
+from foro.labels import check_labels
 from foro.research.baselines.settings import BaselineSettings
 from foro.research.methods.method import LearnCost, Method, Settings
 from foro.types import Arrays, Label

@@ -16,6 +16,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -26,9 +27,9 @@ from foro.backbones.runtimes.torch_runtime import import_torch
 from foro.features.cache import FeatureCache
 from foro.features.extractor import Extractor
 from foro.features.readout import readout
+from foro.heads.head import gather
 from foro.heads.ridge import KnowledgeEncoder
 from foro.images.load import Images
-from foro.learner import gather
 from foro.research.baselines.adapted_backbone import AdaptedBackbone
 from foro.research.baselines.baseline import Baseline
 from foro.research.baselines.grid_ridge import GridRidge
@@ -170,7 +171,7 @@ class FirstSessionMethod(Baseline):
         """Reads all features of a task, and returns the step that makes the classifier learn them, all or none."""
         if isinstance(self.classifier, GridRidge):
             return self.classifier.gather(batches, names)
-        return gather(self.classifier, batches, names)
+        return partial(gather(self.classifier, batches, names).absorb_into, self.classifier)
 
     def settle(self) -> None:
         """Does what would otherwise be left to the first prediction, though it is part of learning."""

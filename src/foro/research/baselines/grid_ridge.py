@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.errors import InputError
-from foro.heads.ridge.projection import RandomProjection
+from foro.heads.projection import RandomProjection
 from foro.types import Arrays, Float32, Float64, Label
 
 Choice = Literal["held-out", "folds"]

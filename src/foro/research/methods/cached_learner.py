@@ -9,9 +9,10 @@ import numpy as np
 from foro.backbones.base import Backbone
 from foro.features.cache import FeatureCache
 from foro.features.extractor import BATCH, Extractor
+from foro.heads.head import PART
 from foro.images.load import Images
 from foro.images.task_images import TaskImages
-from foro.learner import PART, Learner
+from foro.learner import Learner
 from foro.types import Float32
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from foro.backbones import Backbone, load_backbone, load_checkpoint
 from foro.backbones.shipped import find_registered
 from foro.errors import FoRoWarning
-from foro.images.unreadable import without_bad_images
+from foro.images.unreadable import without_unreadable
 from foro.research.datasets.dataset import Dataset
 from foro.research.datasets.registry import list_datasets, load_dataset
 from foro.research.methods.method import find_method
@@ -70,8 +70,8 @@ class Bench:
             published = any(entry.name == name and entry.archive for entry in list_datasets())
             dataset = load_dataset(name, options.data_dir if published or name == "folder" else None)
             if options.skip_bad:
-                train, bad_train = without_bad_images(dataset.train)
-                test, bad_test = without_bad_images(dataset.test)
+                train, bad_train = without_unreadable(dataset.train)
+                test, bad_test = without_unreadable(dataset.test)
                 reasons = [each.reason for each in (*bad_train, *bad_test)]
                 self.skipped[name] = len(reasons)
                 if reasons:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foro.heads.calibration import probabilities
-from foro.heads.ridge.confidence import Estimate
+from foro.heads.head import Estimate
 from foro.learner import Learner
 from foro.snapshot import Snapshot
 from foro.types import Float32, Float64, Label

@@ -8,7 +8,7 @@ import numpy as np
 
 from foro.errors import FoRoError
 from foro.files import read_model
-from foro.heads.ridge.encoder import check_labels
+from foro.labels import check_labels
 from foro.learner import Learner
 from foro.serve.http.problems import Problem
 

@@ -1,4 +1,4 @@
-"""What a model file holds, told without its backbone and without solving anything."""
+"""Model files that are read and not changed: for predicting, or to describe what they hold."""
 
 from __future__ import annotations
 
@@ -6,12 +6,25 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from foro.config import PRESETS
+from foro.backbones import Backbone
 from foro.errors import ModelFileError
 from foro.files import INFERENCE_ONLY, read_model
+from foro.files.inference_file import read_snapshot
 from foro.files.journal import journal_path
-from foro.files.recovery import recover
 from foro.ledger import Ledger
+from foro.snapshot import Snapshot
+
+
+def load_snapshot(path: str | Path, backbone: str | Path | Backbone | None = None) -> Snapshot:
+    """A model file of either kind, for predicting: reads no statistics and imports no solver, so it starts at once.
+
+    Changes that are in the journal beside the model and not in the model yet count, as they do for ``Learner.load``.
+    """
+    if journal_path(Path(path)).exists():
+        from foro.learner import Learner
+
+        return Learner.load(path, backbone).snapshot()
+    return read_snapshot(path, backbone)
 
 
 def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
@@ -22,6 +35,7 @@ def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
     path = Path(path)
     unsaved = 0
     if journal_path(path).exists():
+        from foro.files.recovery import recover
         from foro.learner import Learner
 
         found = recover(Learner, path, backbone)
@@ -34,7 +48,7 @@ def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
         raise ModelFileError(f"{path} is for predicting only: it knows {count} labels, but not how they were learned")
     try:
         encoder = metadata["encoder"]
-        ledger = Ledger.from_state(metadata["ledger"]) if "ledger" in metadata else Ledger()
+        ledger = Ledger.from_state(metadata["ledger"])
         labels, prompt = encoder["labels"], arrays.get("prompt")
         counts = [int(count) for count in arrays["encoder.counts"]]
         measured = _estimate(arrays, encoder)
@@ -52,7 +66,7 @@ def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
                 }
                 for label, count in zip(labels, counts, strict=True)
             ],
-            "forgotten": encoder.get("forgotten", []),
+            "forgotten": encoder["forgotten"],
             "expected_accuracy": measured.get(None),
             "backbone": metadata["backbone"],
             "prompt_tokens": 0 if prompt is None else len(prompt),
@@ -68,6 +82,8 @@ def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
 
 def unusual_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings that are not those of the default preset."""
+    from foro.config import PRESETS
+
     usual = PRESETS["default"].as_dict()
     return {name: value for name, value in settings.items() if usual.get(name) != value}
 

@@ -10,7 +10,6 @@ from foro import Learner
 from foro.backbones import Backbone
 from foro.errors import InputError
 from foro.snapshot import Snapshot
-from foro.verbs.predictions import predict_each
 from tests.bad_images import BAD, UNUSUAL, photo, write_images
 from tests.conftest import textures
 
@@ -25,7 +24,7 @@ def snapshot(tiny_backbone: Backbone) -> Snapshot:
 @pytest.mark.parametrize("at_once", [1, 3, 16])
 def test_answers_are_the_snapshots_in_order(snapshot: Snapshot, at_once: int) -> None:
     images, _ = textures(5, seed=1)
-    found = list(predict_each(snapshot, iter(images), at_once=at_once))
+    found = list(snapshot.predict_each(iter(images), at_once=at_once))
     assert all(one.image is other for one, other in zip(found, images, strict=True))
     expected = snapshot.probabilities(images)
     assert np.allclose([each.probabilities for each in found], expected, atol=1e-5)
@@ -37,23 +36,23 @@ def test_answers_are_the_snapshots_in_order(snapshot: Snapshot, at_once: int) ->
 def test_bad_images_stand_in_their_place(snapshot: Snapshot, tmp_path: Path, at_once: int) -> None:
     good, bad = write_images(tmp_path / "good", UNUSUAL), write_images(tmp_path / "bad", BAD)
     mixed = [path for pair in zip(good, bad, strict=False) for path in pair] + [tmp_path / "gone.jpg", tmp_path]
-    found = {each.image: each for each in predict_each(snapshot, mixed, at_once=at_once)}
+    found = {each.image: each for each in snapshot.predict_each(mixed, at_once=at_once)}
     assert list(found) == mixed
     for path in mixed:
         if path in good:
-            assert found[path].error is None
+            assert found[path].unreadable is None
             assert found[path].top()
         else:
-            error = found[path].error
+            error = found[path].unreadable and found[path].unreadable.reason
             assert error is not None
             assert str(path) in error
             assert found[path].top() == []
 
 
 def test_strict_raises_in_its_place(snapshot: Snapshot, tmp_path: Path) -> None:
-    answers = predict_each(snapshot, [photo(), photo(seed=1), tmp_path / "gone.jpg"], strict=True, at_once=1)
-    assert next(answers).error is None
-    assert next(answers).error is None
+    answers = snapshot.predict_each([photo(), photo(seed=1), tmp_path / "gone.jpg"], strict=True, at_once=1)
+    assert next(answers).unreadable is None
+    assert next(answers).unreadable is None
     with pytest.raises(InputError, match="there is no image"):
         next(answers)
 
@@ -67,9 +66,9 @@ def test_one_at_a_time_asks_for_no_image_before_it_has_answered(snapshot: Snapsh
             asked += 1
             yield image
 
-    for answered, _ in enumerate(predict_each(snapshot, images(), at_once=1), 1):
+    for answered, _ in enumerate(snapshot.predict_each(images(), at_once=1), 1):
         assert asked == answered
 
 
 def test_no_image_gives_no_answer(snapshot: Snapshot) -> None:
-    assert list(predict_each(snapshot, [])) == []
+    assert list(snapshot.predict_each([])) == []

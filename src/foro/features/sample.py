@@ -8,13 +8,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from foro.adaptation.fitness import Fitness
 from foro.types import Float32
 
 Forward = Callable[[Float32, Float32 | None], Float32]
 """``Backbone.forward``: tokens (n, m, dim) and candidates (K, P, dim) to the CLS of every layer (K, n, depth, dim)."""
+Fitness = Callable[[Float32], float]
+"""How good the CLS of every layer (n, depth, dim) are, lower is better."""
 Judge = Callable[[Float32], list[float]]
-"""Fitness of each of the candidates (K, P, dim), lower is better."""
+"""Fitness of each of the candidates (K, P, dim)."""
 
 
 class Sample(Protocol):
@@ -25,7 +26,7 @@ class Sample(Protocol):
         ...
 
     def judge(self, fitness: Fitness, positions: NDArray[np.intp]) -> Judge:
-        """What gives the fitness of candidates on the images at some positions."""
+        """The judge of candidates on the images at some positions."""
         ...
 
 
@@ -42,6 +43,6 @@ class LocalSample:
         return layers
 
     def judge(self, fitness: Fitness, positions: NDArray[np.intp]) -> Judge:
-        """What gives the fitness of candidates on the images at some positions, all in one pass."""
+        """The judge of candidates on the images at some positions, all candidates in one pass."""
         tokens = self._tokens[positions]
         return lambda candidates: [fitness(layers) for layers in self._forward(tokens, candidates)]

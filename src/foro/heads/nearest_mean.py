@@ -1,0 +1,138 @@
+"""The nearest class mean by angle: the simplest head, and the readable example of what a head must keep."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from foro.errors import InputError
+from foro.heads.head import Head
+from foro.labels import listed
+from foro.types import Arrays, Float64, Label
+
+
+class NearestMean(Head):
+    """Predicts the class whose mean feature has the smallest angle with the sample's.
+
+    Its statistics are the sum of the features of each class and their number; a forgotten label keeps both.
+
+    Examples
+    --------
+    >>> head = NearestMean(features=2)
+    >>> head.absorb([[0, 1], [0, 2], [1, 0]], ["up", "up", "right"])
+    >>> head.predict([[0, 3], [3, 1]])
+    ['up', 'right']
+    """
+
+    def __init__(self, features: int) -> None:
+        self.features = features
+        self._sums: dict[Label, Float64] = {}
+        self._counts: dict[Label, int] = {}
+        self._away: dict[Label, tuple[Float64, int]] = {}
+
+    @property
+    def labels(self) -> list[Label]:
+        return list(self._sums)
+
+    @property
+    def counts(self) -> dict[Label, int]:
+        return dict(self._counts)
+
+    @property
+    def samples(self) -> int:
+        return sum(self._counts.values()) + sum(count for _, count in self._away.values())
+
+    @property
+    def forgotten(self) -> list[Label]:
+        return list(self._away)
+
+    @property
+    def weights(self) -> Float64:
+        """Directions (d, c) of the class means: a score is the cosine times the length of the feature."""
+        if not self._sums:
+            raise InputError("nothing has been learned yet")
+        sums = np.stack(list(self._sums.values()), axis=1)
+        return np.asarray(sums / np.maximum(np.linalg.norm(sums, axis=0), np.finfo(np.float64).tiny))
+
+    def absorb(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
+        features, names = self.checked(X, labels)
+        for name, (total, count) in _totals(features, names).items():
+            self._add(name, total, count)
+
+    def unlearn(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
+        features, names = self.checked(X, labels)
+        for name, count in Counter(names).items():
+            learned = self._counts.get(name, 0)
+            if count > learned:
+                raise InputError(f"cannot unlearn {count} samples of {name!r}: only {learned} were learned")
+        for name, (total, count) in _totals(features, names).items():
+            self._add(name, -total, -count)
+            if not self._counts[name]:
+                del self._sums[name], self._counts[name]
+
+    def merge(self, other: Head, order: Iterable[Label] | None = None) -> None:
+        if difference := self.difference(other):
+            raise InputError(f"these heads cannot be merged: their {difference} differ")
+        assert isinstance(other, NearestMean)
+        for label in other._sums if order is None else dict.fromkeys(order):
+            self._add(self.known_as([label])[0], other._sums[label], other._counts[label])
+        for label, (total, count) in other._away.items():
+            name = self.known_as([label])[0]
+            mine, number = self._away.get(name, (np.zeros(self.features), 0))
+            self._away[name] = mine + total, number + count
+
+    def difference(self, other: Head) -> str | None:
+        if not isinstance(other, NearestMean):
+            return "heads"
+        return None if self.features == other.features else "numbers of features"
+
+    def forget(self, label: Label) -> None:
+        if label not in self._sums:
+            raise InputError(f"{label!r} was never learned; known labels: {listed(self.labels)}")
+        total, count = self._away.pop(label, (np.zeros(self.features), 0))
+        self._away[label] = total + self._sums.pop(label), count + self._counts.pop(label)
+
+    def restore(self, label: Label) -> None:
+        if label not in self._away:
+            raise InputError(f"{label!r} was not forgotten; forgotten labels: {listed(self.forgotten)}")
+        self._add(label, *self._away.pop(label))
+
+    def blank(self) -> NearestMean:
+        return NearestMean(self.features)
+
+    def state(self) -> tuple[Arrays, dict[str, Any]]:
+        sums = [*self._sums.values(), *(total for total, _ in self._away.values())]
+        counts = [*self._counts.values(), *(count for _, count in self._away.values())]
+        arrays: Arrays = {
+            "sums": np.stack(sums) if sums else np.zeros((0, self.features)),
+            "counts": np.array(counts, dtype=np.int64),
+        }
+        return arrays, {"features": self.features, "labels": self.labels, "forgotten": self.forgotten}
+
+    @classmethod
+    def from_state(cls, arrays: Arrays, settings: dict[str, Any]) -> NearestMean:
+        head = cls(settings["features"])
+        sums, counts = arrays["sums"], arrays["counts"].tolist()
+        names, away = settings["labels"], settings["forgotten"]
+        if sums.shape != (len(names) + len(away), head.features) or len(counts) != len(sums):
+            raise ValueError("labels or features do not fit the statistics")
+        head._sums = dict(zip(names, sums, strict=False))
+        head._counts = dict(zip(names, counts, strict=False))
+        head._away = dict(zip(away, zip(sums[len(names) :], counts[len(names) :], strict=True), strict=True))
+        return head
+
+    def _add(self, label: Label, total: Float64, count: int) -> None:
+        self._sums[label] = self._sums.get(label, 0.0) + total
+        self._counts[label] = self._counts.get(label, 0) + count
+
+
+def _totals(features: Float64, names: list[Label]) -> dict[Label, tuple[Float64, int]]:
+    """The sum of the features (d,) and the number of the samples of each label."""
+    rows: dict[Label, list[int]] = {}
+    for row, name in enumerate(names):
+        rows.setdefault(name, []).append(row)
+    return {name: (features[mine].sum(axis=0), len(mine)) for name, mine in rows.items()}
