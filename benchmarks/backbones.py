@@ -91,7 +91,7 @@ def main() -> None:
     added = _resident() - before
     backbones["onnx int8"] = load_backbone(checkpoint, precision="int8", **options)
     if find_spec("torch") and find_spec("timm"):
-        backbones["torch float32"] = load_backbone(checkpoint, engine="torch", device="cpu", **options)
+        backbones["torch float32"] = load_backbone(checkpoint, runtime="torch", device="cpu", **options)
 
     length = checkpoint.architecture.tokens(size)
     rows: dict[str, Callable[[], object]] = {

@@ -67,9 +67,9 @@ def main() -> None:
     judge = seconds(lambda: [fitness(each) for each in layers], options.repeats)
     tell = seconds(lambda: evolution.tell([float(generator.random()) for _ in evolution.ask()]), 1)
 
-    def separately(engine: Backbone) -> float:
+    def separately(frozen: Backbone) -> float:
         return seconds(
-            lambda: [engine.forward(engine.embed(pixels), each[None]) for each in candidates], options.repeats
+            lambda: [frozen.forward(frozen.embed(pixels), each[None]) for each in candidates], options.repeats
         )
 
     short, plain = separately(backbone), separately(PlainBackbone(load_checkpoint(options.backbone)))

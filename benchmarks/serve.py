@@ -1,7 +1,7 @@
-"""The service on loopback, loaded from this process: throughput beside the bare engine, and answers while it learns.
+"""The service on loopback, loaded from this process: throughput beside a bare snapshot, and answers while it learns.
 
 ``python benchmarks/serve.py`` starts ``foro serve`` with the embedded backbone, and asks it for one image a request
-over 16 connections. Printed are ratios within one run: of the throughput to that of the bare engine, which is handed
+over 16 connections. Printed are ratios within one run: of the throughput to that of a bare snapshot, which is handed
 the same files and neither receives nor answers a request; and of the slowest hundredth of the answers while the
 service learns without a pause to that while it does not.
 """
@@ -40,7 +40,7 @@ def pictures(count: int, side: int, seed: int) -> list[bytes]:
     return files
 
 
-def bare_engine(model: Path, files: list[bytes]) -> float:
+def bare_snapshot(model: Path, files: list[bytes]) -> float:
     """Images a second: decode, backbone and classifier, all images in one call; the best of three."""
     snapshot = Learner.load(model).snapshot()
     images = [io.BytesIO(data) for data in files]
@@ -159,7 +159,7 @@ def main() -> None:
         images = [Image.open(io.BytesIO(data)) for data in pictures(200, arguments.side, seed=2)]
         learner.learn(images, [f"class {number % CLASSES}" for number in range(200)])
         learner.save(model)
-        bare = bare_engine(model, files)
+        bare = bare_snapshot(model, files)
         server = Server(model)
         try:
             asyncio.run(ask(server.port, bodies[:200], arguments.concurrency))
@@ -168,7 +168,7 @@ def main() -> None:
         finally:
             server.stop()
     print(f"{arguments.requests} requests of one image over {arguments.concurrency} connections, nano")
-    print(f"bare engine                    {bare:8.1f} images/s")
+    print(f"bare snapshot                  {bare:8.1f} images/s")
     print(f"service                        {rate:8.1f} images/s   ratio {rate / bare:.2f}  (target ≥ 0.75)")
     print(f"slowest hundredth, not learning {slowest(alone):7.1f} ms")
     print(

@@ -1,4 +1,4 @@
-"""A vision transformer in float64 NumPy, to be read; every engine is compared with it. And random weights for it."""
+"""A vision transformer in float64 NumPy, to be read; every runtime is compared with it. And random weights for it."""
 
 from __future__ import annotations
 

@@ -83,12 +83,12 @@ def test_one_decorator_adds_a_backbone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_unusable_combinations() -> None:
     checkpoint = tiny_checkpoint()
-    with pytest.raises(BackboneError, match="engine must be"):
-        load_backbone(checkpoint, engine="jax")  # type: ignore[arg-type]
+    with pytest.raises(BackboneError, match="runtime must be"):
+        load_backbone(checkpoint, runtime="jax")  # type: ignore[arg-type]
     with pytest.raises(BackboneError, match="precision must be"):
         load_backbone(checkpoint, precision="int4")  # type: ignore[arg-type]
     with pytest.raises(BackboneError, match="float32"):
-        load_backbone(checkpoint, engine="torch", precision="int8")
+        load_backbone(checkpoint, runtime="torch", precision="int8")
     with pytest.raises(BackboneError, match="no device 'cuda'"):
         load_backbone(checkpoint, device="cuda")
     with pytest.raises(BackboneError, match="has no MagicProvider"):
@@ -98,7 +98,7 @@ def test_unusable_combinations() -> None:
 def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(BackboneError, match=r"pip install \"foro\[torch\]\""):
-        load_backbone(tiny_checkpoint(), engine="torch")
+        load_backbone(tiny_checkpoint(), runtime="torch")
 
 
 def test_importing_is_cheap() -> None:

@@ -43,10 +43,10 @@ def timm_layers(folder: Path, pixels: np.ndarray) -> list[np.ndarray]:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("engine", ["onnx", "torch"])
+@pytest.mark.parametrize("runtime", ["onnx", "torch"])
 @pytest.mark.parametrize("size", [224, 112])
-def test_engines_agree_with_timm(vit_tiny: Path, images: list[Image.Image], engine: Any, size: int) -> None:
-    backbone = load_backbone(vit_tiny, engine=engine, image_size=size)
+def test_runtimes_agree_with_timm(vit_tiny: Path, images: list[Image.Image], runtime: Any, size: int) -> None:
+    backbone = load_backbone(vit_tiny, runtime=runtime, image_size=size)
     pixels = backbone.preprocessing.batch(images)
     found = backbone.forward(backbone.embed(pixels))[0]
     for index, layer in enumerate(timm_layers(vit_tiny, pixels)):

@@ -1,4 +1,4 @@
-"""Every engine against the float64 reference, for every variant of the architecture."""
+"""Every runtime against the float64 reference, for every variant of the architecture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from foro.backbones import load_backbone
 from foro.backbones.architecture import Architecture
 from tests.backbones import reference
 
-ENGINES = ["onnx", pytest.param("torch", marks=pytest.mark.torch)]
+RUNTIMES = ["onnx", pytest.param("torch", marks=pytest.mark.torch)]
 PLAIN = {"patch_size": 8, "dim": 24, "depth": 3, "heads": 3, "mlp_hidden": 48, "grid": 4}
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -38,9 +38,9 @@ def relative_error(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
-def compare(engine: Any, architecture: Architecture, size: int, prompts: tuple[int, int] | None, n: int = 3) -> None:
+def compare(runtime: Any, architecture: Architecture, size: int, prompts: tuple[int, int] | None, n: int = 3) -> None:
     checkpoint = reference.random_checkpoint(architecture, architecture.grid * architecture.patch_size)
-    backbone = load_backbone(checkpoint, engine=engine, image_size=size)
+    backbone = load_backbone(checkpoint, runtime=runtime, image_size=size)
     rng = np.random.default_rng(1)
     pixels = rng.standard_normal((n, 3, size, size)).astype(np.float32)
     tokens = backbone.embed(pixels)
@@ -54,20 +54,20 @@ def compare(engine: Any, architecture: Architecture, size: int, prompts: tuple[i
         assert relative_error(found[:, :, layer], expected[:, :, layer]) < 2e-5
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_variants_agree_with_the_reference(engine: str, variant: str) -> None:
+def test_variants_agree_with_the_reference(runtime: str, variant: str) -> None:
     architecture = Architecture(**{**PLAIN, **VARIANTS[variant]})
     size = architecture.grid * architecture.patch_size
-    compare(engine, architecture, size, None)
-    compare(engine, architecture, size, (2, 3))
+    compare(runtime, architecture, size, None)
+    compare(runtime, architecture, size, (2, 3))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("grid", [2, 3, 7])
 @pytest.mark.parametrize("variant", ["plain", "DINOv2 with registers"])
-def test_another_image_size_resamples_the_positions(engine: str, grid: int, variant: str) -> None:
-    compare(engine, Architecture(**{**PLAIN, **VARIANTS[variant]}), grid * 8, (1, 2))
+def test_another_image_size_resamples_the_positions(runtime: str, grid: int, variant: str) -> None:
+    compare(runtime, Architecture(**{**PLAIN, **VARIANTS[variant]}), grid * 8, (1, 2))
 
 
 @settings(max_examples=15, deadline=None)
@@ -100,14 +100,14 @@ def test_int8_follows_float32() -> None:
     assert not np.array_equal(a, b)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_small_memory_budget_changes_nothing(engine: Any) -> None:
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_small_memory_budget_changes_nothing(runtime: Any) -> None:
     checkpoint = reference.tiny_checkpoint()
     rng = np.random.default_rng(0)
     pixels = rng.standard_normal((5, 3, 32, 32)).astype(np.float32)
     prompts = rng.standard_normal((4, 2, 32)).astype(np.float32)
-    large = load_backbone(checkpoint, engine=engine)
-    small = load_backbone(checkpoint, engine=engine, memory_budget=1)
+    large = load_backbone(checkpoint, runtime=runtime)
+    small = load_backbone(checkpoint, runtime=runtime, memory_budget=1)
     tokens = large.embed(pixels)
     np.testing.assert_allclose(small.embed(pixels), tokens, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(small.forward(tokens, prompts), large.forward(tokens, prompts), rtol=1e-4, atol=1e-4)

@@ -1,4 +1,4 @@
-"""timm's own models, saved as the hub would hold them, against both engines; and the shipped table."""
+"""timm's own models, saved as the hub would hold them, against both runtimes; and the shipped table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def save_as_hub(name: str, arguments: dict[str, Any], folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_engines_agree_with_timm(name: str, tmp_path: Path) -> None:
+def test_runtimes_agree_with_timm(name: str, tmp_path: Path) -> None:
     import torch
 
     model = save_as_hub(name, MODELS[name], tmp_path)
@@ -57,8 +57,8 @@ def test_engines_agree_with_timm(name: str, tmp_path: Path) -> None:
         last = model.forward_features(torch.from_numpy(pixels))[:, 0].numpy()
     layers = [prefix[:, 0].numpy() for _, prefix in expected]
     layers[-1] = last
-    for engine in ("onnx", "torch"):
-        backbone = load_backbone(tmp_path, engine=engine)  # type: ignore[arg-type]
+    for runtime in ("onnx", "torch"):
+        backbone = load_backbone(tmp_path, runtime=runtime)  # type: ignore[arg-type]
         found = backbone.forward(backbone.embed(pixels))[0]
         for index, layer in enumerate(layers):
             np.testing.assert_allclose(found[:, index], layer, atol=1e-4 * np.abs(layer).max())

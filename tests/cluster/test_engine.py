@@ -150,7 +150,7 @@ def test_the_same_prompt_is_found_and_the_same_is_learned(
 def test_with_gpus_workers_run_torch(ray: Any, tiny_folder: Path) -> None:
     shared = Learner(tiny_folder, engine=RayEngine(workers=1, gpus_per_worker=0.5), **SETTINGS)
     shared.learn(IMAGES, LABELS)
-    local = Learner(load_backbone(tiny_folder, engine="torch", threads=1), **SETTINGS)
+    local = Learner(load_backbone(tiny_folder, runtime="torch", threads=1), **SETTINGS)
     local.learn(IMAGES, LABELS)
     assert_same(shared.encoder, local.encoder)
 

@@ -1,4 +1,4 @@
-"""What every engine must keep, in every precision."""
+"""What every runtime must keep, in every precision."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from foro.errors import BackboneError, InputError
 from tests.backbones.reference import tiny_checkpoint
 
 torch_only = pytest.mark.torch
-ENGINES = [
-    pytest.param({"engine": "onnx"}, id="onnx-float32"),
-    pytest.param({"engine": "onnx", "precision": "int8"}, id="onnx-int8"),
-    pytest.param({"engine": "torch", "device": "cpu"}, id="torch-float32", marks=torch_only),
+RUNTIMES = [
+    pytest.param({"runtime": "onnx"}, id="onnx-float32"),
+    pytest.param({"runtime": "onnx", "precision": "int8"}, id="onnx-int8"),
+    pytest.param({"runtime": "torch", "device": "cpu"}, id="torch-float32", marks=torch_only),
 ]
-# Engines block matrix products by their size, so that the last digits may differ; nothing more may.
+# Runtimes block matrix products by their size, so that the last digits may differ; nothing more may.
 SAME = {"rtol": 1e-4, "atol": 2e-5}
 
 
-@pytest.fixture(scope="module", params=ENGINES)
+@pytest.fixture(scope="module", params=RUNTIMES)
 def options(request: pytest.FixtureRequest) -> dict[str, Any]:
     found: dict[str, Any] = request.param
     return found

@@ -1,4 +1,4 @@
-"""Frozen vision transformers: names, weights, preprocessing and the engines that run them."""
+"""Frozen vision transformers: names, weights, preprocessing and the runtimes that compute them."""
 
 from foro.backbones.architecture import Architecture
 from foro.backbones.base import Backbone

@@ -33,7 +33,7 @@ class Backbone(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the weights: the same for every engine that runs the same checkpoint."""
+        """SHA-256 of the weights: the same for every runtime of the same checkpoint."""
         ...
 
     def embed(self, pixels: Float32) -> Float32:

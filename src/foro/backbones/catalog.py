@@ -16,7 +16,7 @@ from foro.backbones.shipped import find_registered, registered_names
 from foro.backbones.timm_table import full_names, timm_vits
 from foro.errors import BackboneError
 
-Engine = Literal["onnx", "torch"]
+Runtime = Literal["onnx", "torch"]
 _FILE_SUFFIXES = (".safetensors", ".bin", ".pth", ".pt", ".pkl", ".ckpt")
 
 
@@ -52,7 +52,7 @@ def load_checkpoint(name: str | PathLike[str], *, revision: str | None = None) -
 def load_backbone(
     name: str | PathLike[str] | Checkpoint,
     *,
-    engine: Engine = "onnx",
+    runtime: Runtime = "onnx",
     image_size: int | None = None,
     threads: int | None = None,
     precision: Precision = "float32",
@@ -64,18 +64,18 @@ def load_backbone(
 
     Args:
         name: what ``load_checkpoint`` takes, or a checkpoint that is loaded already.
-        engine: ``onnx`` (ONNX Runtime) or ``torch`` (the torch extra).
+        runtime: ``onnx`` (ONNX Runtime) or ``torch`` (the torch extra).
         image_size: side of the images, a multiple of the patch size; the checkpoint's own where None.
         threads: processor threads; all cores where None.
-        precision: ``int8`` quantises the weights of the onnx engine: smaller and faster, less exact.
+        precision: ``int8`` quantises the weights of the onnx runtime: smaller and faster, less exact.
         providers: execution providers of ONNX Runtime, the processor where None.
-        device: of the torch engine: ``auto``, ``cpu``, ``cuda`` or ``mps``.
+        device: of the torch runtime: ``auto``, ``cpu``, ``cuda`` or ``mps``.
         memory_budget: bytes for the activations of one run.
     """
     checkpoint = name if isinstance(name, Checkpoint) else load_checkpoint(name)
-    if engine == "onnx":
+    if runtime == "onnx":
         if device not in ("auto", "cpu"):
-            raise BackboneError(f"the onnx engine has no device {device!r}; choose providers, or the torch engine")
+            raise BackboneError(f"the onnx runtime has no device {device!r}; choose providers, or the torch runtime")
         from foro.backbones.runtimes.onnx_runtime import OnnxBackbone
 
         return OnnxBackbone(
@@ -86,12 +86,12 @@ def load_backbone(
             providers=providers,
             memory_budget=memory_budget,
         )
-    if engine == "torch":
+    if runtime == "torch":
         if precision != "float32" or providers is not None:
-            raise BackboneError("the torch engine runs in float32 and has no providers; use the onnx engine for those")
+            raise BackboneError("the torch runtime has float32 only and no providers; use the onnx runtime for those")
         from foro.backbones.runtimes.torch_runtime import TorchBackbone
 
         return TorchBackbone(
             checkpoint, image_size=image_size, threads=threads, device=device, memory_budget=memory_budget
         )
-    raise BackboneError(f"the engine must be onnx or torch, not {engine!r}")
+    raise BackboneError(f"the runtime must be onnx or torch, not {runtime!r}")

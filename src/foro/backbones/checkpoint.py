@@ -63,7 +63,7 @@ class Checkpoint:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the tensors in use: the same for every engine, image size and storage precision."""
+        """SHA-256 of the tensors in use: the same for every runtime, image size and storage precision."""
         digest = hashlib.sha256()
         for name in sorted(self.architecture.tensor_shapes()):
             array = np.ascontiguousarray(self.tensors[name], dtype="<f4")

@@ -65,7 +65,7 @@ class Worker:
             raise EngineError(f"foro is {foro.__version__} on {socket.gethostname()}, but {runtime.version} here")
         self._backbone: Backbone = load_backbone(
             checkpoint,
-            engine="torch" if runtime.gpu else "onnx",
+            runtime="torch" if runtime.gpu else "onnx",
             image_size=runtime.image_size,
             threads=runtime.threads,
             precision=runtime.precision,

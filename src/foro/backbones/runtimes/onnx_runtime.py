@@ -1,4 +1,4 @@
-"""The default engine: ONNX Runtime, on whatever the machine has, without torch."""
+"""The default runtime: ONNX Runtime, on whatever the machine has, without torch."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
-
 from foro.backbones.checkpoint import Checkpoint
 from foro.backbones.graph.builder import Graph
 from foro.backbones.graph.linear import Precision
 from foro.backbones.graph.vit import build_embed_graph, build_forward_graph
-from foro.backbones.runtimes.described import Described
-from foro.backbones.runtimes.inputs import check_pixels, check_prompts, check_tokens
-from foro.backbones.runtimes.microbatch import DEFAULT_MEMORY_BUDGET, run_in_pieces, sequences_per_run
+from foro.backbones.runtimes.checkpoint_runtime import CheckpointRuntime
+from foro.backbones.runtimes.microbatch import DEFAULT_MEMORY_BUDGET
 from foro.errors import BackboneError, first_line
 from foro.types import Float32
 from foro.util.system import allowed_cores
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
     import onnxruntime
 
 
-class OnnxBackbone(Described):
+class OnnxBackbone(CheckpointRuntime):
     """A ``Backbone`` run by ONNX Runtime; see ``load_backbone`` for the arguments."""
 
     def __init__(
@@ -38,42 +35,27 @@ class OnnxBackbone(Described):
     ) -> None:
         if precision not in get_args(Precision):
             raise BackboneError(f"the precision must be one of {', '.join(get_args(Precision))}, not {precision!r}")
-        super().__init__(checkpoint, image_size)
+        super().__init__(checkpoint, image_size, memory_budget)
         self._precision = precision
-        self._memory_budget = memory_budget
+        if precision != "float32":
+            # Dynamic quantisation takes one scale from all it is given, so an image's result would depend on its
+            # neighbours; alone, every sequence gets its own scale.
+            self._most_forwarded = 1
         self._embed = start_session(build_embed_graph(checkpoint, self.image_size), threads, providers)
         self._forward = start_session(build_forward_graph(checkpoint, precision), threads, providers)
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the weights in use; features of quantised ones are others, and must not be mixed with theirs."""
+        """SHA-256 of the weights in use, and their precision: features of quantised weights must not be mixed in."""
         return self._fingerprint if self._precision == "float32" else f"{self._fingerprint}-{self._precision}"
 
-    def embed(self, pixels: Float32) -> Float32:
-        """Tokens (n, m, dim) of preprocessed pixels (n, 3, image_size, image_size)."""
-        pixels = check_pixels(pixels, self.image_size)
-        tokens = np.empty((len(pixels), self._architecture.tokens(self.image_size), self.dim), np.float32)
-        step = sequences_per_run(self._architecture, tokens.shape[1], self._memory_budget)
-        for start in range(0, len(pixels), step):
-            (tokens[start : start + step],) = self._embed.run(None, {"pixels": pixels[start : start + step]})
+    def _run_embed(self, pixels: Float32) -> Float32:
+        tokens: Float32 = self._embed.run(None, {"pixels": pixels})[0]
         return tokens
 
-    def forward(self, tokens: Float32, prompts: Float32 | None = None) -> Float32:
-        """CLS of every layer, (K, n, depth, dim), for prompts (K, P, dim)."""
-        tokens = check_tokens(tokens, self._architecture.tokens(self.image_size), self.dim)
-        prompts = check_prompts(prompts, self.dim)
-        # Dynamic quantisation takes one scale from all it is given, so an image's result would depend on its
-        # neighbours; alone, every sequence gets its own scale.
-        together = 1
-        if self._precision == "float32":
-            length = tokens.shape[1] + prompts.shape[1]
-            together = sequences_per_run(self._architecture, length, self._memory_budget)
-        return run_in_pieces(self._run_forward, tokens, prompts, self.depth, together)
-
     def _run_forward(self, tokens: Float32, prompts: Float32) -> Float32:
-        (cls,) = self._forward.run(None, {"tokens": tokens, "prompts": prompts})
-        result: Float32 = cls
-        return result
+        cls: Float32 = self._forward.run(None, {"tokens": tokens, "prompts": prompts})[0]
+        return cls
 
 
 def start_session(

@@ -1,23 +1,15 @@
-"""The engine of the ``torch`` extra: timm's own vision transformer, on a CPU or a GPU."""
+"""The runtime of the ``torch`` extra: timm's own vision transformer, on a CPU or a GPU."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from foro.backbones.architecture import Architecture
 from foro.backbones.checkpoint import Checkpoint
 from foro.backbones.position import resample_position_embedding
-from foro.backbones.runtimes.described import Described
-from foro.backbones.runtimes.inputs import check_pixels, check_prompts, check_tokens
-from foro.backbones.runtimes.microbatch import (
-    DEFAULT_MEMORY_BUDGET,
-    ENOUGH_ON_CPU,
-    run_in_pieces,
-    sequences_per_run,
-)
+from foro.backbones.runtimes.checkpoint_runtime import CheckpointRuntime
+from foro.backbones.runtimes.microbatch import DEFAULT_MEMORY_BUDGET
 from foro.errors import BackboneError, first_line
 from foro.types import Float32
 
@@ -25,7 +17,7 @@ from foro.types import Float32
 _ENOUGH_ON_GPU = 256
 
 
-class TorchBackbone(Described):
+class TorchBackbone(CheckpointRuntime):
     """A ``Backbone`` run by torch and timm; see ``load_backbone`` for the arguments.
 
     ``threads`` is torch's own setting and holds for the whole process.
@@ -45,58 +37,40 @@ class TorchBackbone(Described):
             if threads < 1:
                 raise BackboneError(f"threads must be at least 1, not {threads}")
             torch.set_num_threads(threads)
-        super().__init__(checkpoint, image_size)
-        self._memory_budget = memory_budget
+        super().__init__(checkpoint, image_size, memory_budget)
         self._torch = torch
         self._device = find_device(torch, device)
+        if self._device.type != "cpu":
+            self._most_embedded = self._most_forwarded = _ENOUGH_ON_GPU
         self._model = build_vit(torch, checkpoint, self.image_size).to(self._device).eval()
 
-    def embed(self, pixels: Float32) -> Float32:
-        """Tokens (n, m, dim) of preprocessed pixels (n, 3, image_size, image_size)."""
-        pixels = check_pixels(pixels, self.image_size)
-        tokens = np.empty((len(pixels), self._architecture.tokens(self.image_size), self.dim), np.float32)
-        step = self._sequences_per_run(tokens.shape[1])
+    def _run_embed(self, pixels: Float32) -> Float32:
         model = self._model
         with self._torch.inference_mode():
-            for start in range(0, len(pixels), step):
-                patches = model.patch_embed(self._tensor(pixels[start : start + step]))
-                embedded = model.norm_pre(model._pos_embed(patches))
-                tokens[start : start + step] = embedded.cpu().numpy()
+            tokens: Float32 = model.norm_pre(model._pos_embed(model.patch_embed(self._tensor(pixels)))).cpu().numpy()
         return tokens
-
-    def forward(self, tokens: Float32, prompts: Float32 | None = None) -> Float32:
-        """CLS of every layer, (K, n, depth, dim), for prompts (K, P, dim)."""
-        tokens = check_tokens(tokens, self._architecture.tokens(self.image_size), self.dim)
-        prompts = check_prompts(prompts, self.dim)
-        together = self._sequences_per_run(tokens.shape[1] + prompts.shape[1])
-        with self._torch.inference_mode():
-            return run_in_pieces(self._run_forward, tokens, prompts, self.depth, together)
 
     def _run_forward(self, tokens: Float32, prompts: Float32) -> Float32:
         torch, model = self._torch, self._model
         images, candidates = len(tokens), len(prompts)
-        shared = self._tensor(tokens).expand(candidates, -1, -1, -1)
-        own = self._tensor(prompts)[:, None].expand(-1, images, -1, -1)
-        x = torch.cat([shared[:, :, :1], own, shared[:, :, 1:]], dim=2).flatten(0, 1)
-        layers = []
-        for block in model.blocks:
-            x = block(x)
-            layers.append(x[:, 0])
-        layers[-1] = model.norm(layers[-1])
-        stacked = torch.stack(layers, dim=1).unflatten(0, (candidates, images))
-        cls: Float32 = stacked.cpu().numpy()
+        with torch.inference_mode():
+            shared = self._tensor(tokens).expand(candidates, -1, -1, -1)
+            own = self._tensor(prompts)[:, None].expand(-1, images, -1, -1)
+            x = torch.cat([shared[:, :, :1], own, shared[:, :, 1:]], dim=2).flatten(0, 1)
+            layers = []
+            for block in model.blocks:
+                x = block(x)
+                layers.append(x[:, 0])
+            layers[-1] = model.norm(layers[-1])
+            cls: Float32 = torch.stack(layers, dim=1).unflatten(0, (candidates, images)).cpu().numpy()
         return cls
-
-    def _sequences_per_run(self, length: int) -> int:
-        enough = ENOUGH_ON_CPU if self._device.type == "cpu" else _ENOUGH_ON_GPU
-        return sequences_per_run(self._architecture, length, self._memory_budget, enough)
 
     def _tensor(self, array: Float32) -> Any:
         # A copy, because torch refuses to promise that it will not write to a read-only array.
         return self._torch.tensor(array, device=self._device)
 
 
-def import_torch(user: str = "the torch engine") -> Any:
+def import_torch(user: str = "the torch runtime") -> Any:
     """The module torch, or an error that says how to get it."""
     try:
         import timm  # noqa: F401  # named here so that half an extra is reported, too
@@ -119,7 +93,7 @@ def find_device(torch: Any, name: str = "auto") -> Any:
 
 
 def build_vit(torch: Any, checkpoint: Checkpoint, image_size: int) -> Any:
-    """timm's VisionTransformer with the checkpoint's weights, positions resampled as every engine does."""
+    """timm's VisionTransformer with the checkpoint's weights, positions resampled as every runtime does."""
     architecture = checkpoint.architecture
     with torch.device("meta"):
         model = _skeleton(torch, architecture, image_size)

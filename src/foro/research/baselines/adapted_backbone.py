@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.backbones.base import Backbone
-from foro.backbones.runtimes.described import Described
+from foro.backbones.runtimes.checkpoint_runtime import CheckpointRuntime
 from foro.backbones.runtimes.torch_runtime import TorchBackbone
 from foro.errors import BackboneError
 from foro.research.baselines.tuning import tune
@@ -20,8 +20,8 @@ class AdaptedBackbone(TorchBackbone):
     """The weights of another backbone, with ``parameters`` that can be trained until ``freeze``."""
 
     def __init__(self, backbone: Backbone, adaptation: str, width: int, tokens: int, seed: int) -> None:
-        if not isinstance(backbone, Described):
-            raise BackboneError(f"{backbone.name} has no weights to adapt; load it by foro.backbones.load_backbone")
+        if not isinstance(backbone, CheckpointRuntime):
+            raise BackboneError(f"{backbone.name} has no weights to adapt; load it by foro.load_backbone")
         super().__init__(backbone.checkpoint(), image_size=backbone.image_size)
         self._adaptation = adaptation
         self._adapted_fingerprint: str | None = None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.backbones.base import Backbone
-from foro.backbones.runtimes.described import Described
+from foro.backbones.runtimes.checkpoint_runtime import CheckpointRuntime
 from foro.backbones.runtimes.torch_runtime import build_vit, find_device, import_torch
 from foro.errors import BackboneError
 
@@ -20,8 +20,8 @@ def trainable_vit(backbone: Backbone, frozen: bool = False) -> Any:
     It computes what the backbone computes; every parameter asks for gradients, or with ``frozen`` none.
     """
     torch = import_torch("training")
-    if not isinstance(backbone, Described):
-        raise BackboneError(f"{backbone.name} has no weights to train from; load it by foro.backbones.load_backbone")
+    if not isinstance(backbone, CheckpointRuntime):
+        raise BackboneError(f"{backbone.name} has no weights to train from; load it by foro.load_backbone")
     model = build_vit(torch, backbone.checkpoint(), backbone.image_size).to(find_device(torch)).eval()
     return model.requires_grad_(not frozen)
 
