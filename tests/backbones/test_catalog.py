@@ -13,9 +13,7 @@ from threading import Thread
 
 import pytest
 
-from foro.backbones import Checkpoint, list_backbones, load_backbone, load_checkpoint, register
-from foro.backbones import shipped as registry_module
-from foro.backbones.embedded import nano
+from foro.backbones import Checkpoint, embedded, list_backbones, load_backbone, load_checkpoint, register
 from foro.errors import BackboneError
 from tests.backbones.reference import save_checkpoint, tiny_checkpoint
 
@@ -59,7 +57,7 @@ def test_a_folder_is_loaded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["nano", "vit_nano_patch8_64.foro_tin200"])
 def test_nano(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nano, "FOLDER", tmp_path)
+    monkeypatch.setattr(embedded, "NANO", tmp_path)
     with pytest.raises(BackboneError, match="not in this build"):
         load_checkpoint(name)
     save_checkpoint(tiny_checkpoint(), tmp_path)
@@ -67,8 +65,8 @@ def test_nano(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_one_decorator_adds_a_backbone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry_module, "_LOADERS", dict(registry_module._LOADERS))
-    monkeypatch.setattr(registry_module, "_FULL_NAMES", dict(registry_module._FULL_NAMES))
+    monkeypatch.setattr(embedded, "_LOADERS", dict(embedded._LOADERS))
+    monkeypatch.setattr(embedded, "_FULL_NAMES", dict(embedded._FULL_NAMES))
 
     @register("pico", "vit_pico.test")
     def pico() -> Checkpoint:

@@ -4,7 +4,7 @@ from foro.backbones.architecture import Architecture
 from foro.backbones.base import Backbone
 from foro.backbones.catalog import list_backbones, load_backbone, load_checkpoint
 from foro.backbones.checkpoint import Checkpoint, read_checkpoint
-from foro.backbones.shipped import register
+from foro.backbones.embedded import register
 from foro.images.preprocessing import Preprocessing
 
 __all__ = [

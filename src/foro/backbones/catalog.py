@@ -9,11 +9,11 @@ from typing import Literal
 
 from foro.backbones.base import Backbone
 from foro.backbones.checkpoint import Checkpoint, read_checkpoint
+from foro.backbones.embedded import find_registered, registered_names
 from foro.backbones.graph.linear import Precision
-from foro.backbones.hub import did_you_mean, download
+from foro.backbones.hub import download
 from foro.backbones.runtimes.microbatch import DEFAULT_MEMORY_BUDGET
-from foro.backbones.shipped import find_registered, registered_names
-from foro.backbones.timm_table import full_names, timm_vits
+from foro.backbones.timm_table import did_you_mean, full_names, timm_vits
 from foro.errors import BackboneError
 
 Runtime = Literal["onnx", "torch"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 
 from foro.backbones.checkpoint import CONFIG_FILE, WEIGHTS_FILE
-from foro.backbones.timm_table import full_names
+from foro.backbones.timm_table import did_you_mean
 from foro.errors import BackboneError, first_line
 
 
@@ -40,9 +39,3 @@ def download(name: str, revision: str | None = None) -> Path:
         # Whatever the connection, the disk or the hub's server can raise, the user needs one line.
         raise BackboneError(f"{repository} could not be downloaded: {first_line(error)}") from error
     return Path(path).parent
-
-
-def did_you_mean(name: str, others: list[str] | None = None) -> str:
-    """The nearest known names as the end of a sentence, or nothing."""
-    matches = get_close_matches(name, [*(others or []), *full_names()], n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(matches)}?" if matches else ""

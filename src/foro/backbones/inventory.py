@@ -11,7 +11,7 @@ import numpy as np
 
 from foro.backbones.catalog import list_backbones, load_backbone, load_checkpoint
 from foro.backbones.checkpoint import CONFIG_FILE, WEIGHTS_FILE, Checkpoint
-from foro.backbones.shipped import find_registered
+from foro.backbones.embedded import find_registered
 from foro.errors import BackboneError
 
 Place = Literal["embedded", "folder", "cache", "hub"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from foro.backbones import Backbone, load_backbone, load_checkpoint
-from foro.backbones.shipped import find_registered
+from foro.backbones.embedded import find_registered
 from foro.errors import FoRoWarning
 from foro.images.unreadable import without_unreadable
 from foro.research.datasets.dataset import Dataset
