@@ -2,74 +2,70 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, get_args
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal
 
-from foro.adaptation.evolution import Covariance
 from foro.errors import InputError
-from foro.heads.ridge.encoder import Regularisation, check_regularisation
+from foro.util.settings import check_settings, setting
 
 Policy = Literal["none", "freeze", "evolve"]
+Covariance = Literal["separable", "full"]
+Regularisation = float | Literal["auto"]
+Preset = Literal["default", "paper"]
 
+DEFAULT_BACKBONE = "nano"
+"""Of a new model: the one that needs no download."""
 
-def _setting(default: Any, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
+HELD_OUT = 0.1
+"""Share of the images of a lesson that its accuracy is measured on before they are learned too."""
+
+CHUNK = 4096
+"""Images of a stream that are learned together: what a crash, or the end of memory, can cost."""
 
 
 @dataclass(frozen=True)
 class LearnerConfig:
     """Settings of a learner; symbols are the paper's."""
 
-    policy: Policy = _setting(
+    policy: Policy = setting(
         "freeze",
-        "none: no prompt; freeze: evolve a prompt on the first task, then keep it, so that learning stays exact; "
-        "evolve: go on evolving with every task, as the paper does",
+        "no prompt (none), one that is evolved on the first task and then kept, so that learning stays exact (freeze), "
+        "or one that evolves with every task, as in the paper (evolve)",
+        flag=True,
     )
-    online: bool = _setting(
+    online: bool = setting(
         False, "with policy evolve: one generation per batch, whose best candidate gives the features, as in the paper"
     )
-    online_batch: int = _setting(64, "images per generation of the online mode")
-    prompt_tokens: int = _setting(3, "P, tokens of a prompt")
-    population: int = _setting(6, "K, candidates of a generation")
-    generations: int = _setting(30, "most generations of a search")
-    patience: int = _setting(10, "generations without a better candidate that end a search")
-    search_images: int = _setting(300, "most images that candidates are compared on")
-    initial_step: float = _setting(1.0, "initial step size of CMA-ES")
-    covariance: Covariance = _setting("separable", "separable or full covariance of CMA-ES")
-    fitness: str = _setting(
+    online_batch: int = setting(64, "images per generation of the online mode", least=2)
+    prompt_tokens: int = setting(3, "P, tokens of a prompt", least=1)
+    population: int = setting(6, "K, candidates of a generation", least=2)
+    generations: int = setting(30, "most generations of a search", least=1)
+    patience: int = setting(10, "generations without a better candidate that end a search", least=1)
+    search_images: int = setting(300, "most images that candidates are compared on", least=16)
+    initial_step: float = setting(1.0, "initial step size of CMA-ES", least=1e-6, most=1e6)
+    covariance: Covariance = setting("separable", "separable or full covariance of CMA-ES")
+    fitness: str = setting(
         "entropy",
         "terms of the fitness, joined by +: entropy, discrepancy; both: these two; a prompt evolved on one task has no "
         "earlier task to drift from",
     )
-    discrepancy_weight: float = _setting(0.3, "λ, weight of the activation discrepancy against the summed entropy")
-    history_rate: float = _setting(0.1, "α, share of a new task in the activation history")
-    projection_dim: int | None = _setting(8192, "M, width of the random projection; None: no projection")
-    activation: str = _setting("relu", "φ after the projection: relu, gelu or tanh")
-    regularisation: Regularisation = _setting("auto", "γ of the classifier, or auto for cross-validation")
-    readout_layers: int = _setting(1, "last layers whose CLS the classifier sees")
+    discrepancy_weight: float = setting(
+        0.3, "λ, weight of the activation discrepancy against the summed entropy", least=0, most=1e6
+    )
+    history_rate: float = setting(0.1, "α, share of a new task in the activation history", least=0, most=1)
+    projection_dim: int | None = setting(8192, "M, width of the random projection; None: no projection", least=1)
+    activation: str = setting("relu", "φ after the projection: relu, gelu or tanh")
+    regularisation: Regularisation = setting("auto", "γ of the classifier, or auto for cross-validation")
+    readout_layers: int = setting(1, "last layers whose CLS the classifier sees", least=1)
 
     def __post_init__(self) -> None:
-        for name, choices in (("policy", Policy), ("covariance", Covariance)):
-            if getattr(self, name) not in get_args(choices):
-                allowed = ", ".join(get_args(choices))
-                raise InputError(f"{name} must be one of {allowed}, not {getattr(self, name)!r}")
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}")
-        for name, (low, high) in _RANGES.items():
-            value = getattr(self, name)
-            if not isinstance(value, (int, float)) or not low <= value <= high:
-                raise InputError(f"{name} must be a number between {low:g} and {high:g}, not {value!r}")
-        if self.projection_dim is not None and (not isinstance(self.projection_dim, int) or self.projection_dim < 1):
-            raise InputError(
-                f"projection_dim must be a whole number of at least 1, or None, not {self.projection_dim!r}"
-            )
-        if not isinstance(self.online, bool):
-            raise InputError(f"online must be true or false, not {self.online!r}")
+        check_regularisation(self.regularisation)
+        check_settings(self)
         if self.online and self.policy != "evolve":
             raise InputError("online needs policy evolve")
-        check_regularisation(self.regularisation)
 
     @classmethod
     def from_preset(cls, preset: str | LearnerConfig = "default", **overrides: Any) -> LearnerConfig:
@@ -83,20 +79,17 @@ class LearnerConfig:
         return replace(PRESETS[preset] if isinstance(preset, str) else preset, **overrides)
 
     def as_dict(self) -> dict[str, Any]:
+        """Every setting by its name, JSON-ready."""
         return asdict(self)
 
 
-_LEAST = {
-    "online_batch": 2,
-    "prompt_tokens": 1,
-    "population": 2,
-    "generations": 1,
-    "patience": 1,
-    "search_images": 16,
-    "readout_layers": 1,
-}
-
-_RANGES = {"history_rate": (0.0, 1.0), "initial_step": (1e-6, 1e6), "discrepancy_weight": (0.0, 1e6)}
+def check_regularisation(value: Regularisation) -> Regularisation:
+    """γ as a float, or ``auto``."""
+    if value == "auto":
+        return "auto"
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not (math.isfinite(value) and value > 0):
+        raise InputError(f'regularisation must be a positive number or "auto", not {value!r}')
+    return float(value)
 
 
 def check_seed(seed: int) -> int:
@@ -106,7 +99,21 @@ def check_seed(seed: int) -> int:
     return seed
 
 
-PRESETS = {
+def parse_settings(assignments: Sequence[str]) -> dict[str, Any]:
+    """``["population=4", "regularisation=auto"]`` as settings: numbers, true, false and none as such, else text."""
+    settings: dict[str, Any] = {}
+    for assignment in assignments:
+        name, equals, text = (part.strip() for part in assignment.partition("="))
+        if not name or not equals or not text:
+            raise InputError(f"a setting is written name=value, not {assignment!r}")
+        try:
+            settings[name] = None if text.lower() in ("none", "null") else json.loads(text.lower())
+        except ValueError:
+            settings[name] = text
+    return settings
+
+
+PRESETS: dict[Preset, LearnerConfig] = {
     "default": LearnerConfig(),
     "paper": LearnerConfig(policy="evolve", online=True, fitness="both", regularisation=0.1),
 }

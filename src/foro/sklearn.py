@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from foro.heads.ridge import KnowledgeEncoder, Regularisation
+from foro.config import Regularisation
+from foro.heads.ridge import KnowledgeEncoder
 
 
 class ForwardOnlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from foro.cli.app import app
+from foro.config import parse_settings
 from foro.errors import InputError
 from foro.research.protocol import options
 
@@ -131,7 +132,7 @@ def test_what_is_written_on_the_command_line() -> None:
     assert options.task_lists("5,50+25+25") == (5, (50, 25, 25))
     assert options.numbers("0.1,2", "values") == (0.1, 2.0)
     given = ["population=4", "regularisation=auto", "online=True", "projection_dim=None", "discrepancy_weight=1e-1"]
-    assert options.overrides(given) == {
+    assert parse_settings(given) == {
         "population": 4,
         "regularisation": "auto",
         "online": True,
@@ -139,7 +140,7 @@ def test_what_is_written_on_the_command_line() -> None:
         "discrepancy_weight": 0.1,
     }
     with pytest.raises(InputError, match="a setting is written name=value, not 'population'"):
-        options.overrides(["population"])
+        parse_settings(["population"])
     with pytest.raises(InputError, match="seeds must be whole numbers, not 'x'"):
         options.integers("0,x", "seeds")
     with pytest.raises(InputError, match="values must be numbers"):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from foro.config import Covariance
 from foro.types import Float32
-
-Covariance = Literal["separable", "full"]
 
 
 @dataclass(frozen=True)

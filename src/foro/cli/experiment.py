@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from foro.cli.engine_options import Address, EngineName, GpusPerWorker, Workers
-from foro.cli.option_sets import with_options_of
-from foro.cli.options import Json
+from foro.cli.options import Address, EngineName, GpusPerWorker, Json, Workers, with_options_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

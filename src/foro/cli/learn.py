@@ -1,16 +1,27 @@
 """``foro learn``."""
 
-from __future__ import annotations
-
 import json
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foro.cli.engine_options import Address, EngineName, GpusPerWorker, Workers
 from foro.cli.open_model import counted, end, named, opened, tell
-from foro.cli.options import Json, NewBackbone, NewModel, Strict, Wait
+from foro.cli.options import (
+    Address,
+    EngineName,
+    GpusPerWorker,
+    Json,
+    NewBackbone,
+    NewModel,
+    Strict,
+    Wait,
+    Workers,
+    options_of,
+    with_options_of,
+)
+from foro.config import CHUNK, HELD_OUT, PRESETS, LearnerConfig, Preset, parse_settings
 
 if TYPE_CHECKING:
     from foro.learner import Learner
@@ -21,12 +32,8 @@ def _settings(shown: bool) -> None:
     """Every setting with what it does."""
     if not shown:
         return
-    from dataclasses import fields
-
     from rich.console import Console
     from rich.table import Table
-
-    from foro.config import LearnerConfig
 
     table = Table("setting", "default", "what it does", title="settings for --set name=value", title_justify="left")
     for each in fields(LearnerConfig):
@@ -35,6 +42,7 @@ def _settings(shown: bool) -> None:
     raise typer.Exit
 
 
+@with_options_of(options_of(LearnerConfig, of_new_model=True), into="flags")
 def learn(
     model: NewModel,
     data: Annotated[
@@ -46,17 +54,10 @@ def learn(
             show_default=False,
         ),
     ],
+    flags: dict[str, Any],
     backbone: NewBackbone = None,
     preset: Annotated[
-        Literal["default", "paper"] | None, typer.Option(help="Settings of a new model.", show_default="default")
-    ] = None,
-    policy: Annotated[
-        Literal["none", "freeze", "evolve"] | None,
-        typer.Option(
-            help="Prompt of a new model: none; evolved on what is learned first, then frozen; or evolved with "
-            "everything that is learned.",
-            show_default="freeze",
-        ),
+        Preset | None, typer.Option(help="Settings of a new model.", show_default=next(iter(PRESETS)))
     ] = None,
     image_size: Annotated[
         int | None, typer.Option(help="Side of a new model's input in pixels, if not the backbone's own.")
@@ -78,10 +79,10 @@ def learn(
     held_out: Annotated[
         float,
         typer.Option(min=0.0, max=0.5, help="Share of the images that the accuracy is measured on; 0: not measured."),
-    ] = 0.1,
+    ] = HELD_OUT,
     chunk: Annotated[
         int, typer.Option(min=1, help="With DATA -: images that are learned, and safe on the disk, together.")
-    ] = 4096,
+    ] = CHUNK,
     strict: Strict = False,
     wait: Wait = True,
     engine: EngineName = "local",
@@ -112,14 +113,12 @@ def learn(
     """
     from foro.engine import find_engine
     from foro.images.labelled import check_labelled
-    from foro.research.protocol.options import overrides
     from foro.verbs.recipe import Recipe
     from foro.verbs.teach import STREAM, teach
 
     if data != STREAM:
         check_labelled(data)
-    given: dict[str, Any] = {**overrides(settings), **({"policy": policy} if policy else {})}
-    recipe = Recipe(backbone, preset, image_size, seed, like, given)
+    recipe = Recipe(backbone, preset, image_size, seed, like, {**parse_settings(settings), **flags})
     where = find_engine(engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
     with opened(model, wait, backbone, recipe.create) as durable:
         recipe.check(durable.learner, model)
@@ -134,7 +133,7 @@ def learn(
     end(taught.skipped, listed=not as_json)
 
 
-def _show(model: Path, taught: Taught, learner: Learner) -> None:
+def _show(model: Path, taught: "Taught", learner: "Learner") -> None:
     for note in taught.notes:
         tell(note)
     speed = taught.samples / taught.seconds

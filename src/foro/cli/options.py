@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
+
+from foro.config import DEFAULT_BACKBONE
+
+Function = Callable[..., Any]
 
 DONE, SKIPPED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 
@@ -33,7 +41,7 @@ NewBackbone = Annotated[
         "--backbone",
         help="Of a new model: nano, a full timm name or a folder with a checkpoint. Of one that is there: where its "
         "backbone is, if not where it was.",
-        show_default="nano",
+        show_default=DEFAULT_BACKBONE,
     ),
 ]
 Strict = Annotated[
@@ -43,3 +51,69 @@ Wait = Annotated[
     bool, typer.Option("--wait/--no-wait", help="Wait while another process changes the model, or give up at once.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
+EngineName = Annotated[
+    Literal["local", "ray"], typer.Option("--engine", help="Work in this process, or on a Ray cluster (extra ray).")
+]
+Address = Annotated[
+    str | None, typer.Option(help="Ray cluster, such as auto or HOST:PORT; default: one is started on this machine.")
+]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Workers on the Ray cluster; default: one for every four processors.")
+]
+GpusPerWorker = Annotated[
+    float | None, typer.Option(min=0.0, help="GPUs of each worker, or a share of one; needs the torch extra.")
+]
+
+
+def with_options_of(provider: Function, into: str | None = None) -> Callable[[Function], Function]:
+    """A command that also has the options of ``provider``, and gets what that returns as one of its arguments.
+
+    ``into`` names the argument, in whose place the options are listed; by default it is the first, and they come last.
+    The annotations of options must be objects, not text, so neither module may postpone them: a command line is built
+    from them.
+    """
+    shared = [*signature(provider).parameters.values()]
+
+    def decorate(command: Function) -> Function:
+        own = [*signature(command).parameters.values()]
+        filled = next(number for number, each in enumerate(own) if into in (None, each.name))
+
+        @wraps(command)
+        def called(**given: Any) -> Any:
+            provided = provider(**{each.name: given.pop(each.name) for each in shared})
+            return command(**{own[filled].name: provided}, **given)
+
+        before, after = own[:filled], own[filled + 1 :]
+        every = [*before, *shared, *after] if into else [*after, *shared]
+        every = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in every]
+        called.__signature__ = Signature(every)  # type: ignore[attr-defined]
+        called.__annotations__ = {each.name: each.annotation for each in every}
+        return called
+
+    return decorate
+
+
+def options_of(settings: type[Any], of_new_model: bool = False) -> Function:
+    """An option for each field of a dataclass of settings, and what the user gave, by name; for ``with_options_of``.
+
+    Type, choices, default and help are those of the field, and so is an environment variable, ``env``. Settings of a
+    new model are optional, because they mean nothing for one that is there, and only those with a ``flag`` have one:
+    the others are for ``--set``.
+    """
+    parameters, types = [], get_type_hints(settings)
+    for each in fields(settings):
+        about, kind, default = each.metadata, types[each.name], each.default
+        more: dict[str, Any] = {"help": about["help"], "envvar": about.get("env"), "show_envvar": True}
+        if of_new_model:
+            if not about.get("flag"):
+                continue
+            more |= {"help": f"Of a new model: {about['help']}.", "show_default": str(default)}
+            kind, default = kind | None, None
+        option = Annotated[kind, typer.Option(**more)]  # type: ignore[valid-type]
+        parameters.append(Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=option))
+
+    def given(**values: Any) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if value is not None}
+
+    given.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return given

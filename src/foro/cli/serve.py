@@ -1,33 +1,24 @@
 """``foro serve``."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from foro.cli.options import NewBackbone, NewModel
+from foro.cli.options import NewBackbone, NewModel, options_of, with_options_of
+from foro.config import DEFAULT_BACKBONE
 from foro.errors import FoRoError, InputError
-from foro.serve.service_config import HELP, ServeConfig
+from foro.serve.service_config import ServeConfig
 
 if TYPE_CHECKING:
     from foro.learner import Learner
     from foro.serve.work.service import Service
 
-DEFAULT = ServeConfig()
 
-
+@with_options_of(options_of(ServeConfig), into="settings")
 def serve(
     model: NewModel,
-    host: Annotated[str, typer.Option(help=HELP["host"])] = DEFAULT.host,
-    port: Annotated[int, typer.Option(help=HELP["port"])] = DEFAULT.port,
-    read_token: Annotated[
-        str | None, typer.Option(envvar="FORO_READ_TOKEN", help=HELP["read_token"], show_envvar=True)
-    ] = None,
-    teach_token: Annotated[
-        str | None, typer.Option(envvar="FORO_TEACH_TOKEN", help=HELP["teach_token"], show_envvar=True)
-    ] = None,
+    settings: dict[str, Any],
     read_token_file: Annotated[
         Path | None, typer.Option(envvar="FORO_READ_TOKEN_FILE", help="File with the read token.")
     ] = None,
@@ -35,15 +26,6 @@ def serve(
         Path | None, typer.Option(envvar="FORO_TEACH_TOKEN_FILE", help="File with the teach token.")
     ] = None,
     backbone: NewBackbone = None,
-    rate: Annotated[float, typer.Option(help=HELP["rate"])] = DEFAULT.rate,
-    most_images: Annotated[int, typer.Option(help=HELP["most_images"])] = DEFAULT.most_images,
-    most_megabytes: Annotated[float, typer.Option(help=HELP["most_megabytes"])] = DEFAULT.most_megabytes,
-    most_megapixels: Annotated[float, typer.Option(help=HELP["most_megapixels"])] = DEFAULT.most_megapixels,
-    most_model_megabytes: Annotated[
-        float, typer.Option(help=HELP["most_model_megabytes"])
-    ] = DEFAULT.most_model_megabytes,
-    most_waiting: Annotated[int, typer.Option(help=HELP["most_waiting"])] = DEFAULT.most_waiting,
-    save_seconds: Annotated[float, typer.Option(help=HELP["save_seconds"])] = DEFAULT.save_seconds,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], typer.Option(help="What is logged, as JSON on standard error.")
     ] = "info",
@@ -60,29 +42,19 @@ def serve(
 
         curl -F images=@cat.jpg http://127.0.0.1:8000/v1/predict
     """
-    config = ServeConfig(
-        host=host,
-        port=port,
-        read_token=_token("read", read_token, read_token_file),
-        teach_token=_token("teach", teach_token, teach_token_file),
-        rate=rate,
-        most_images=most_images,
-        most_megabytes=most_megabytes,
-        most_megapixels=most_megapixels,
-        most_model_megabytes=most_model_megabytes,
-        most_waiting=most_waiting,
-        save_seconds=save_seconds,
-    )
+    files = {"read_token": read_token_file, "teach_token": teach_token_file}
+    tokens = {name: _token(name, settings.get(name), file) for name, file in files.items()}
+    config = ServeConfig(**{**settings, **tokens})
     try:
         from foro.serve.http.server import serve as run
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("foro"):
             raise
         raise FoRoError(f'the service needs {error.name}: install it with pip install "foro[serve]"') from None
-    run(model, config, lambda: _new(backbone or "nano"), _say, backbone=backbone, log_level=log_level)
+    run(model, config, lambda: _new(backbone or DEFAULT_BACKBONE), _say, backbone=backbone, log_level=log_level)
 
 
-def _new(backbone: str) -> Learner:
+def _new(backbone: str) -> "Learner":
     """A learner for a model file that is not there yet."""
     from foro.learner import Learner
 
@@ -90,20 +62,21 @@ def _new(backbone: str) -> Learner:
     return Learner(backbone, policy="none")
 
 
-def _say(address: str, service: Service) -> None:
+def _say(address: str, service: "Service") -> None:
     known = len(service.published.labels)
     typer.echo(
         f"{service.name} ({known} {'class' if known == 1 else 'classes'}) is at {address}  (Ctrl-C saves and stops)"
     )
 
 
-def _token(kind: str, given: str | None, file: Path | None) -> str | None:
+def _token(name: str, given: str | None, file: Path | None) -> str | None:
     """A token as it was given, or from the file; an empty one is none."""
+    kind = name.replace("_", " ")
     if file is None:
         return given or None
     if given:
-        raise InputError(f"the {kind} token is given twice: as it is, and as a file")
+        raise InputError(f"the {kind} is given twice: as it is, and as a file")
     try:
         return file.read_text(encoding="utf-8").strip() or None
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the {kind} token cannot be read from {file}: {error}") from None
+        raise InputError(f"the {kind} cannot be read from {file}: {error}") from None

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass
 
 from foro.errors import InputError
+from foro.util.settings import setting
 
 SHORTEST_TOKEN = 16
 """Characters; a shorter one could be guessed."""
-
-
-def _setting(default: Any, help: str, **more: Any) -> Any:
-    return field(default=default, metadata={"help": help}, **more)
 
 
 @dataclass(frozen=True)
 class ServeConfig:
     """Settings of the service."""
 
-    host: str = _setting("127.0.0.1", "Address to listen on; any other than loopback needs a token.")
-    port: int = _setting(8000, "Port to listen on; 0: any free one.")
-    read_token: str | None = _setting(None, "Token that may predict, but not teach.", repr=False)
-    teach_token: str | None = _setting(None, "Token that may do everything.", repr=False)
-    rate: float = _setting(200.0, "Requests a second from one address, in the long run; 0: no limit.")
-    most_images: int = _setting(64, "Images in one request.")
-    most_megabytes: float = _setting(32.0, "Megabytes of one request.")
-    most_megapixels: float = _setting(32.0, "Megapixels of one image.")
-    most_model_megabytes: float = _setting(2048.0, "Megabytes of a model that is merged.")
-    most_waiting: int = _setting(512, "Images that may wait; more are turned away until there is room.")
-    save_seconds: float = _setting(30.0, "Quiet seconds after which what was learned goes into the model file.")
+    host: str = setting("127.0.0.1", "Address to listen on; any other than loopback needs a token.")
+    port: int = setting(8000, "Port to listen on; 0: any free one.")
+    read_token: str | None = setting(None, "Token that may predict, but not teach.", repr=False, env="FORO_READ_TOKEN")
+    teach_token: str | None = setting(None, "Token that may do everything.", repr=False, env="FORO_TEACH_TOKEN")
+    rate: float = setting(200.0, "Requests a second from one address, in the long run; 0: no limit.")
+    most_images: int = setting(64, "Images in one request.")
+    most_megabytes: float = setting(32.0, "Megabytes of one request.")
+    most_megapixels: float = setting(32.0, "Megapixels of one image.")
+    most_model_megabytes: float = setting(2048.0, "Megabytes of a model that is merged.")
+    most_waiting: int = setting(512, "Images that may wait; more are turned away until there is room.")
+    save_seconds: float = setting(30.0, "Quiet seconds after which what was learned goes into the model file.")
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -66,9 +62,6 @@ class ServeConfig:
     def tokens(self) -> bool:
         """Whether a token is needed."""
         return bool(self.read_token or self.teach_token)
-
-
-HELP = {each.name: str(each.metadata["help"]) for each in fields(ServeConfig)}
 
 
 def is_loopback(host: str) -> bool:

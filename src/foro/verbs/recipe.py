@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foro.config import LearnerConfig
+from foro.config import DEFAULT_BACKBONE, LearnerConfig
 from foro.errors import InputError
 from foro.learner import Learner
 
@@ -28,7 +28,7 @@ class Recipe:
     def create(self) -> Learner:
         """A learner that knows nothing."""
         if self.like is None:
-            backbone, preset = self.backbone or "nano", self.preset or "default"
+            backbone, preset = self.backbone or DEFAULT_BACKBONE, self.preset or "default"
             return Learner(backbone, preset, self.image_size, self.seed or 0, **self.settings)
         learner = Learner.load(self.like, self.backbone).blank()
         self.check(learner, self.like)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from foro.config import CHUNK, HELD_OUT
 from foro.durable import MOST_JOURNAL, DurableLearner
 from foro.engine import Engine
 from foro.errors import DataError, FoRoError, FoRoWarning, InputError
@@ -17,12 +18,6 @@ from foro.images.labelled import read_labelled, stream_labelled
 from foro.images.samples import Samples
 from foro.images.unreadable import UnreadableImage, without_unreadable
 from foro.types import Label
-
-HELD_OUT = 0.1
-"""Share of the images that the accuracy is measured on before they are learned too."""
-
-CHUNK = 4096
-"""Images of a stream that are learned together: what a crash, or the end of memory, can cost."""
 
 STREAM = "-"
 

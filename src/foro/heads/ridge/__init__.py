@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from foro.heads.projection import RandomProjection as RandomProjection
     from foro.heads.ridge.encoder import KnowledgeEncoder as KnowledgeEncoder
-    from foro.heads.ridge.encoder import Regularisation as Regularisation
     from foro.heads.ridge.reference import RecursiveReference as RecursiveReference
 
 _HOMES = {
     "KnowledgeEncoder": "encoder",
     "RandomProjection": "projection",
     "RecursiveReference": "reference",
-    "Regularisation": "encoder",
 }
 
-__all__ = ["KnowledgeEncoder", "RandomProjection", "RecursiveReference", "Regularisation"]
+__all__ = ["KnowledgeEncoder", "RandomProjection", "RecursiveReference"]
 
 
 def __getattr__(name: str) -> Any:

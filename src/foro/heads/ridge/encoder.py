@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from foro.config import Regularisation, check_regularisation
 from foro.errors import InputError
 from foro.heads.head import Estimate, Head
 from foro.heads.projection import RandomProjection
@@ -21,8 +22,6 @@ from foro.heads.ridge.statistics import Classes, Statistics
 from foro.labels import listed
 from foro.types import Arrays, Float64, Label
 from foro.util.interrupts import uninterrupted
-
-Regularisation = float | Literal["auto"]
 
 NEVER_LEARNED = "these samples cannot be unlearned: they were never learned"
 
@@ -373,14 +372,6 @@ class KnowledgeEncoder(Head):
                 scores = leave_one_out_scores(scores, targets, leverages)
             self._confidence = Confidence.fit(scores, classes)
         return self._confidence
-
-
-def check_regularisation(value: Regularisation) -> Regularisation:
-    if value == "auto":
-        return "auto"
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not (np.isfinite(value) and value > 0):
-        raise InputError(f'regularisation must be a positive number or "auto", not {value!r}')
-    return float(value)
 
 
 def _check_state(arrays: Arrays, settings: dict[str, Any]) -> None:

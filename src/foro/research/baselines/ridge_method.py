@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from foro.config import check_regularisation
 from foro.errors import InputError
 from foro.heads.ridge import KnowledgeEncoder
-from foro.heads.ridge.encoder import check_regularisation
 from foro.research.baselines.first_session import FirstSessionMethod, FirstSessionSettings
 from foro.research.baselines.grid_ridge import VALUES, Choice, GridRidge, held_out
 from foro.research.baselines.settings import setting

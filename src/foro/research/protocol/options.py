@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from foro.errors import InputError
 from foro.research.protocol.spec import Tasks
@@ -36,20 +34,6 @@ def task_lists(text: str) -> tuple[Tasks, ...]:
         tuple(_integer(part, "tasks") for part in word.split("+")) if "+" in word else _integer(word, "tasks")
         for word in words(text)
     )
-
-
-def overrides(assignments: Sequence[str]) -> dict[str, Any]:
-    """``["population=4", "regularisation=auto"]`` as settings: numbers, true, false and none as such, else text."""
-    settings: dict[str, Any] = {}
-    for assignment in assignments:
-        name, equals, text = (part.strip() for part in assignment.partition("="))
-        if not name or not equals or not text:
-            raise InputError(f"a setting is written name=value, not {assignment!r}")
-        try:
-            settings[name] = None if text.lower() in ("none", "null") else json.loads(text.lower())
-        except ValueError:
-            settings[name] = text
-    return settings
 
 
 def _integer(word: str, what: str) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from foro.config import check_seed
+from foro.config import check_seed, parse_settings
 from foro.errors import InputError
 from foro.features.cache import FeatureCache
 from foro.research.methods.method import find_method
@@ -38,7 +38,7 @@ def open_runner(
     """A runner for the options that all commands have."""
     data = DataOptions(data_dir, train_per_class, test_per_class, skip_bad)
     features = FeatureCache() if cache else None
-    common = {**(FAST if fast else {}), **options.overrides(settings)}
+    common = {**(FAST if fast else {}), **parse_settings(settings)}
     return Runner(Bench(backbone, image_size, data), out, features, common)
 
 
