@@ -21,7 +21,7 @@ from foro.backbones.base import Backbone
 from foro.errors import FoRoError
 from foro.images.samples import Samples
 from foro.types import Float32
-from foro.util.cache_dir import cache_dir
+from foro.util.system import cache_dir
 from foro.util.tensors import read_tensors, write_tensors
 
 Positions = NDArray[np.intp]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,57 +18,24 @@ def locked(path: Path, wait: bool = True, tidy: bool = False) -> Iterator[bool]:
 
     Waits for another holder; or, with ``wait=False``, goes on at once. Yields whether the lock is held.
     """
-    handle = _open(path)
-    try:
-        while True:
-            held = _try(handle)
-            if held and not _is_at(handle, path):  # its last holder has removed it: another may hold the next one
-                os.close(handle)
-                handle = _open(path)
-                continue
-            if held or not wait:
-                break
-            time.sleep(_PAUSE)
+    from filelock import FileLock, Timeout  # here, because most commands lock nothing
+
+    # Another thread may release the lock than took it. A file system without locks is an error: a file that merely
+    # marks the holder would outlive a holder that is killed.
+    lock = FileLock(path, thread_local=False, fallback_to_soft=False, poll_interval=_PAUSE)
+    while not lock.is_locked:
         try:
-            yield held
-        finally:
-            if held and tidy:
-                with suppress(OSError):
-                    path.unlink()
+            lock.acquire(blocking=wait)
+        except Timeout:
+            break
+        except FileNotFoundError:
+            continue  # its last holder has removed the folder, which the next attempt creates
+        except OSError as error:
+            raise DataError(f"{path} cannot be written: {error.strerror}") from None
+    try:
+        yield lock.is_locked
     finally:
-        os.close(handle)  # which releases the lock
-
-
-def _open(path: Path) -> int:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror}") from None
-
-
-def _is_at(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), os.stat(path))
-    except FileNotFoundError:
-        return False
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try(handle: int) -> bool:
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-else:
-    import fcntl
-
-    def _try(handle: int) -> bool:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+        if tidy and lock.is_locked:
+            with suppress(OSError):
+                path.unlink()  # before the release: only a holder may remove it, and others then try a new one
+        lock.release()

@@ -9,8 +9,8 @@ from pathlib import Path
 from foro.errors import DataError
 from foro.research.datasets.download import RemoteFile, download
 from foro.research.datasets.unpack import unpack
-from foro.util.cache_dir import cache_dir
 from foro.util.lock import locked
+from foro.util.system import cache_dir
 
 
 @dataclass(frozen=True)
