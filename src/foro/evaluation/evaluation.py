@@ -91,11 +91,13 @@ class Evaluation:
 
     @cached_property
     def confusion(self) -> NDArray[np.int64]:
-        """How often each of ``classes`` (rows) was taken for each of them (columns)."""
+        """How often each of ``classes`` (rows) was taken for each of them (columns).
+
+        Not scikit-learn's: that refuses labels of which some are numbers and some text, and is slow to import.
+        """
         numbers = {each.label: number for number, each in enumerate(self.classes)}
         matrix = np.zeros((len(numbers), len(numbers)), dtype=np.int64)
-        for true, answer in zip(self.truth, self.predicted, strict=True):
-            matrix[numbers[true], numbers[answer]] += 1
+        np.add.at(matrix, ([numbers[label] for label in self.truth], [numbers[label] for label in self.predicted]), 1)
         return matrix
 
     def confused(self, most: int = 5) -> list[tuple[Label, Label, int]]:
