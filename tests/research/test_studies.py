@@ -17,8 +17,8 @@ from foro.research.protocol.runner import Runner
 from foro.research.studies import paper
 from foro.research.studies.answer import answered, from_records, write_table
 from foro.research.studies.study import Ask, Choice, find_study, list_studies
-from foro.research.tables.html_table import html_table
 from foro.research.tables.markdown import to_csv, to_entries, to_markdown
+from foro.research.tables.report import html_table
 from foro.research.tables.table import Footnotes, Row, Table
 from foro.research.tables.value import Value
 from tests.research.conftest import SMALL
