@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from pathlib import Path
 
 import pytest
+
+import foro
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "two_rounds.ipynb"
@@ -29,6 +32,17 @@ def test_the_python_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert "True\n" in shown  # merged models predict what one would
     written = {path.name for path in tmp_path.iterdir()}
     assert written >= {"digits.foro", "digits.onnx", "digits.safetensors", "door.foro"}
+
+
+@pytest.mark.parametrize("page", [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.name)
+def test_what_pages_import_is_public(page: Path) -> None:
+    for block in blocks(page):
+        for node in ast.walk(ast.parse(block)):
+            assert not (isinstance(node, ast.Import) and any(each.name.startswith("foro.") for each in node.names))
+            if isinstance(node, ast.ImportFrom) and node.module == "foro":
+                assert {each.name for each in node.names} <= set(foro.__all__)
+            elif isinstance(node, ast.ImportFrom):  # scikit-learn may become optional, and keeps a module of its own
+                assert node.module == "foro.sklearn" or not str(node.module).startswith("foro")
 
 
 @pytest.mark.parametrize("verb", ["learn", "predict", "evaluate", "info", "forget", "unlearn", "merge", "export"])

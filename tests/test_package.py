@@ -50,7 +50,14 @@ def test_import_is_cheap_and_loads_no_runtime() -> None:
         assert shown == "[]\n"
 
 
+@pytest.mark.parametrize("name", foro.__all__)
+def test_every_public_name_is_there_and_has_a_docstring(name: str) -> None:
+    public = getattr(foro, name)
+    assert public.__name__ == name
+    assert public.__doc__
+    assert name in dir(foro)
+
+
 def test_unknown_names_are_attribute_errors() -> None:
-    assert foro.Learner.__name__ == "Learner"
     with pytest.raises(AttributeError, match="no attribute 'Teacher'"):
         _ = foro.Teacher

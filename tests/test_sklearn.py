@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foro.sklearn import ForwardOnlyClassifier
@@ -27,6 +28,20 @@ def test_parts_equal_the_whole_and_new_classes_may_come_late() -> None:
 def test_a_class_that_was_only_announced_is_never_predicted() -> None:
     model = ForwardOnlyClassifier(16).partial_fit([[1, 1], [1, 2], [2, 1], [2, 2]], [0, 0, 1, 1], classes=[0, 1, 2])
     assert 2 not in model.predict([[-1, -1], [5, -5]])
+    assert model.predict_proba([[-1, -1]])[0, 2] == 0
+
+
+def test_probabilities_are_those_of_the_encoder_and_calibrated() -> None:
+    X, y = load_digits(return_X_y=True)
+    names = np.array([f"digit {9 - digit}" for digit in y])  # first seen in another order than sorted
+    model = ForwardOnlyClassifier(512).fit(X[:1000], names[:1000])
+    probabilities = model.predict_proba(X[1000:])
+    assert np.allclose(probabilities.sum(axis=1), 1)
+    assert (model.classes_[probabilities.argmax(axis=1)] == model.predict(X[1000:])).all()
+    order = [model.encoder_.labels.index(model.codes_[label]) for label in model.classes_]
+    assert np.array_equal(probabilities, model.encoder_.probabilities(X[1000:])[:, order])
+    confidence = probabilities.max(axis=1).mean()
+    assert abs(confidence - model.score(X[1000:], names[1000:])) < 0.03
 
 
 def test_whole_numbers_are_the_same_as_floats_and_strings_are_not() -> None:

@@ -69,16 +69,27 @@ class ForwardOnlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores (n, c) in the order of ``classes_``; for two classes, (n,): that of the second less the first."""
-        check_is_fitted(self, "encoder_")
-        X = validate_data(self, X, reset=False)
-        by_code = self.encoder_.scores(X)
-        columns = [self.codes_.get(label, -1) for label in self.classes_.tolist()]
-        never_seen = by_code.min(axis=1, keepdims=True) - 1.0  # a class that was only announced comes last
-        scores = np.concatenate([by_code, never_seen], axis=1)[:, columns]
+        by_code = self._encoder().scores(validate_data(self, X, reset=False))
+        # A class that was only announced comes last.
+        scores = self._in_order(by_code, by_code.min(axis=1, keepdims=True) - 1.0)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Calibrated probabilities (n, c) in the order of ``classes_``; a class that was only announced has none."""
+        by_code = self._encoder().probabilities(validate_data(self, X, reset=False))
+        return self._in_order(by_code, np.zeros((len(by_code), 1)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label with the highest score of each sample."""
         scores = self.decision_function(X)
         numbers = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[numbers])
+
+    def _encoder(self) -> KnowledgeEncoder:
+        check_is_fitted(self, "encoder_")
+        return self.encoder_
+
+    def _in_order(self, by_code: NDArray[np.float64], never_seen: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Columns of the encoder (n, k) in the order of ``classes_``, and ``never_seen`` (n, 1) for the others."""
+        columns = [self.codes_.get(label, -1) for label in self.classes_.tolist()]
+        return np.concatenate([by_code, never_seen], axis=1)[:, columns]
