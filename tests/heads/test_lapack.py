@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,3 +39,41 @@ def test_wrong_arguments_are_refused_before_they_reach_lapack() -> None:
         lapack.call("dpftrf", b"N", b"U", 1, np.zeros(1, np.float32), info=True)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="C-contiguous"):
         packed.add_rows(packed.zeros(3), np.zeros((3, 3)).T[:2])
+
+
+@pytest.mark.parametrize("capsules", [{}, "int64"])
+def test_the_wrappers_of_scipy_give_the_same(capsules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where SciPy publishes no addresses, or where its integers are longer than ours."""
+    generator = np.random.default_rng(0)
+    size = 33
+    rows, right, shift = generator.standard_normal((50, size)), generator.standard_normal((size, 4)), 0.5
+
+    def everything() -> list[np.ndarray]:
+        matrix, factor = packed.zeros(size), packed.zeros(size)
+        packed.add_rows(matrix, rows)
+        packed.add_rows(matrix, rows[:7], -1.0)
+        assert packed.factorise(matrix, size, shift, factor)
+        assert not packed.factorise(matrix, size, -1e6, packed.zeros(size))
+        solved, norms = packed.solve(factor, size, right), packed.squared_norms(factor, size, rows)
+        return [matrix, packed.unpack(matrix, size), factor, solved, norms]
+
+    called: list[str] = []
+    wrapped = lapack._call_wrapper
+    monkeypatch.setattr(lapack, "_call_wrapper", lambda name, *given: called.append(name) or wrapped(name, *given))
+    direct = everything()
+    assert not called
+    lapack._routine.cache_clear()
+    if capsules == "int64":
+        monkeypatch.setattr(lapack, "_C_INT", b"long *")
+    else:
+        monkeypatch.setattr(lapack, "_capsules", lambda: capsules)
+    try:
+        by_wrappers = everything()
+    finally:
+        lapack._routine.cache_clear()
+    assert set(called) == {"dsfrk", "dpftrf", "dpftrs", "dtfsm", "dtfttr"}
+    for one, other in zip(direct, by_wrappers, strict=True):
+        np.testing.assert_array_equal(one, other)
+    dense = rows[7:].T @ rows[7:]
+    np.testing.assert_allclose(by_wrappers[1], dense, atol=1e-12)
+    np.testing.assert_allclose(by_wrappers[3], np.linalg.solve(dense + shift * np.eye(size), right), atol=1e-12)

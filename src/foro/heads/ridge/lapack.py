@@ -2,7 +2,7 @@
 
 SciPy's own wrappers of these hold Python's lock until they return: at M = 8192 nothing else in the process, such as a
 service that answers requests, would run for seconds. These are the same functions of the same library, by their
-addresses, which SciPy publishes for other compilers.
+addresses, which SciPy publishes for other compilers; where a SciPy does not, or means other types, its wrappers do.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from foro.types import Float64
 
 Argument = bytes | int | float | Float64
 
+_C_INT = b"int *"
+
 
 def call(name: str, *arguments: Argument, info: bool = False) -> int:
     """Calls a routine with its arguments in order: letters, integers, numbers and arrays, all by reference.
@@ -26,7 +28,11 @@ def call(name: str, *arguments: Argument, info: bool = False) -> int:
     """
     code = ctypes.c_int(0)
     given = [_reference(argument) for argument in arguments] + ([ctypes.byref(code)] if info else [])
-    _routine(name, len(given))(*given)
+    integers = [position for position, argument in enumerate(arguments) if isinstance(argument, int)]
+    routine = _routine(name, len(given), tuple(integers))
+    if routine is None:
+        return _call_wrapper(name, *arguments)
+    routine(*given)
     return code.value
 
 
@@ -40,18 +46,55 @@ def _reference(argument: Argument) -> Any:
     return ctypes.byref(ctypes.c_int(argument) if isinstance(argument, int) else ctypes.c_double(argument))
 
 
-@cache
-def _routine(name: str, arguments: int) -> Callable[..., None]:
+def _capsules() -> dict[str, Any]:
+    """The routines of SciPy's LAPACK for other compilers, by name."""
     from scipy.linalg import cython_lapack
 
-    capsule = cython_lapack.__pyx_capi__[name]
+    return getattr(cython_lapack, "__pyx_capi__", {})
+
+
+@cache
+def _routine(name: str, arguments: int, integers: tuple[int, ...]) -> Callable[..., None] | None:
+    """The routine by its address; None where there is none, or where its integers are not C's ``int``."""
+    if (capsule := _capsules().get(name)) is None:
+        return None
     python = ctypes.pythonapi
     python.PyCapsule_GetName.restype, python.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
     python.PyCapsule_GetPointer.restype = ctypes.c_void_p
     python.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    signature = python.PyCapsule_GetName(capsule)
-    if signature.count(b"*") != arguments:
-        raise TypeError(f"LAPACK's {name} takes {signature.count(b'*')} arguments, not {arguments}")
+    signature = python.PyCapsule_GetName(capsule)  # such as void (char *, int *, …)
+    kinds = signature.partition(b"(")[2].split(b", ")
+    if len(kinds) != arguments:
+        raise TypeError(f"LAPACK's {name} takes {len(kinds)} arguments, not {arguments}")
+    if any(not kinds[position].startswith(_C_INT) for position in integers):
+        return None
     # What CFUNCTYPE makes lets go of Python's lock for as long as it runs.
     prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)
     return prototype(python.PyCapsule_GetPointer(capsule, signature))
+
+
+def _call_wrapper(name: str, *arguments: Any) -> int:
+    """``call`` by SciPy's wrapper of the routine, with the result where LAPACK would have put it."""
+    from scipy.linalg import lapack
+
+    wrapper, letters = getattr(lapack, name), {"transr": arguments[0], "uplo": arguments[1]}
+    info = 0
+    if name == "dsfrk":
+        _, _, trans, size, count, alpha, rows, _, beta, out = arguments
+        found = wrapper(size, count, alpha, rows.T, beta, out, **letters, trans=trans, overwrite_c=1)
+    elif name == "dpftrf":
+        _, _, size, out = arguments
+        found, info = wrapper(size, out, **letters, overwrite_a=1)
+    elif name == "dpftrs":
+        _, _, size, _, factor, out, _ = arguments
+        found, info = wrapper(size, factor, out, **letters, overwrite_b=1)
+    elif name == "dtfsm":
+        transr, side, uplo, trans, diag, _, _, alpha, factor, out, _ = arguments
+        letters = {"transr": transr, "side": side, "uplo": uplo, "trans": trans, "diag": diag}
+        found = wrapper(alpha, factor, out, **letters, overwrite_b=1)
+    else:  # dtfttr
+        _, _, size, packed, out, _ = arguments
+        found, info = wrapper(size, packed, **letters)
+    if found is not out:
+        np.copyto(out, found)
+    return int(info)
