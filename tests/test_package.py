@@ -29,7 +29,7 @@ def resolved(name: str, seen: set[str]) -> set[str]:
 
 def test_core_never_brings_torch() -> None:
     names = resolved("foro", set())
-    assert {"numpy", "onnxruntime", "cma", "safetensors"} <= names
+    assert {"numpy", "onnxruntime", "cma"} <= names
     assert not {name for name in names if name.startswith(("torch", "timm", "nvidia", "ray", "fastapi"))}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from foro.errors import InputError
@@ -42,9 +43,9 @@ def find_engine(engine: str | Engine, **settings: Any) -> Engine | None:
     """The engine of a name, with those settings of ``RayEngine`` that are not None; None is this process itself."""
     given = {name: value for name, value in settings.items() if value is not None}
     if engine == "ray":
-        from foro.cluster import RayEngine
-
-        return RayEngine(**given)
+        # By its name: Ray is an optional extra, in a room above the learner's.
+        found: Engine = import_module("foro.cluster").RayEngine(**given)
+        return found
     if given:
         raise InputError(f"{', '.join(given)} can be set for the engine ray only")
     if engine == "local":
