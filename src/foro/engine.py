@@ -1,4 +1,4 @@
-"""Where a learner's images are turned into statistics: in this process, or elsewhere."""
+"""Where images become statistics: in this process, or elsewhere."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Engine(Protocol):
 
 
 def find_engine(engine: str | Engine, **settings: Any) -> Engine | None:
-    """The engine of a name, with those settings of ``RayEngine`` that are not None; None is this process itself."""
+    """The engine of a name, with the settings of ``RayEngine`` that are not None; None is this process."""
     given = {name: value for name, value in settings.items() if value is not None}
     if engine == "ray":
         # By its name: Ray is an optional extra, in a room above the learner's.

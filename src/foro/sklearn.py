@@ -41,11 +41,11 @@ class ForwardOnlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> ForwardOnlyClassifier:
-        """Learns from X (n, d) and y (n,), forgetting whatever was learned before."""
+        """Learns from X (n, d) and y (n,); what was learned before is lost."""
         return self._learn(X, y, None, reset=True)
 
     def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None) -> ForwardOnlyClassifier:
-        """Learns more samples; new classes may come at any time, so ``classes`` need not be given."""
+        """Learns more samples; new classes may come at any time, so ``classes`` is not needed."""
         return self._learn(X, y, classes, reset=not hasattr(self, "encoder_"))
 
     def _learn(self, X: Any, y: Any, classes: ArrayLike | None, reset: bool) -> ForwardOnlyClassifier:

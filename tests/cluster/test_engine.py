@@ -126,14 +126,14 @@ def test_the_same_prompt_is_found_and_the_same_is_learned(
     ray: Any, tiny_folder: Path, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foro.adaptation.adaptation.improves", lambda *_: True)
-    told: list[str] = []
-    usual = Pool.tell
-    monkeypatch.setattr(Pool, "tell", lambda self, what, call: (told.append(what), usual(self, what, call)))
+    sent: list[str] = []
+    usual = Pool.broadcast
+    monkeypatch.setattr(Pool, "broadcast", lambda self, name, call: (sent.append(name), usual(self, name, call)))
     local = Learner(tiny_folder, policy=policy, **QUICK)
     shared = Learner(tiny_folder, policy=policy, engine=RayEngine(workers=2), **QUICK)
     expected = local.learn(IMAGES, LABELS, held_out=0.1)
     report = shared.learn(IMAGES, LABELS, held_out=0.1)
-    assert told == ["hold", "compare_on", "aim"]  # the sample travels once, not once a generation
+    assert sent == ["hold", "compare_on", "aim"]  # the sample travels once, not once a generation
     assert np.array_equal(shared.prompt, local.prompt)
     one, other = shared.adaptation, local.adaptation
     assert np.array_equal(one.distribution.mean, other.distribution.mean)

@@ -12,7 +12,7 @@ import foro
 from foro import Learner
 from foro.backbones import load_checkpoint
 from foro.cluster.shards import Shards, _check, _decode, unpack
-from foro.cluster.worker import Runtime, Worker
+from foro.cluster.worker import Worker, WorkerSettings
 from foro.errors import EngineError, InputError
 from foro.features.sample import LocalSample
 from tests.cluster.conftest import assert_same
@@ -37,8 +37,8 @@ def worker(learner: Learner, tiny_folder: Path) -> Worker:
 
 def started(learner: Learner, folder: Path) -> Worker:
     worker = Worker()
-    runtime = Runtime(foro.__version__, False, 1, learner.backbone.image_size, "float32")
-    worker.start(load_checkpoint(folder), runtime, learner.encoder.blank(), 1)
+    settings = WorkerSettings(foro.__version__, False, 1, learner.backbone.image_size, "float32")
+    worker.start(load_checkpoint(folder), settings, learner.encoder.blank(), 1)
     worker.aim(NAMES, None)
     return worker
 
@@ -111,6 +111,6 @@ def test_a_sample_is_judged_as_it_would_be_here(learner: Learner, worker: Worker
 
 
 def test_a_worker_of_another_version_is_refused(learner: Learner, tiny_folder: Path) -> None:
-    runtime = Runtime("0.0", False, 1, 32, "float32")
+    settings = WorkerSettings("0.0", False, 1, 32, "float32")
     with pytest.raises(EngineError, match=r"but 0\.0 here"):
-        Worker().start(load_checkpoint(tiny_folder), runtime, learner.encoder, 1)
+        Worker().start(load_checkpoint(tiny_folder), settings, learner.encoder, 1)

@@ -1,4 +1,4 @@
-"""From a name to a running backbone."""
+"""From a name to a backbone that is ready to run."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Checkpoint:
     tensors: Mapping[str, NDArray[np.float32]]
     config: Mapping[str, Any]
     architecture: Architecture
-    origin: Path | None = None  # where it can be read again
+    origin: Path | None = None  # where it was read from
 
     @classmethod
     def from_tensors(

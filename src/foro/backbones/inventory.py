@@ -1,4 +1,4 @@
-"""Which backbones there are, which of them are on this computer, and whether one runs as it should."""
+"""Which backbones there are, where their weights are, and whether one computes as it should."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PLACES: dict[Place, str] = {
 }
 
 ALONE = 1e-3
-"""How far a feature may be, relative to its size, from the same image's in a batch."""
+"""Largest difference between the features of an image alone and in a batch, relative to the largest feature."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """A backbone that was built and run: what it is, and how fast."""
+    """A backbone that was built and run: its facts and its speed."""
 
     name: str
     place: Place
@@ -44,7 +44,7 @@ def place_of(name: str) -> Place:
     if Path(name).exists():
         return "folder"
     if "/" in name or "." not in name:
-        load_checkpoint(name)  # which says what is wrong with it
+        load_checkpoint(name)  # raises the error that explains the name
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -78,7 +78,7 @@ def describe(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def verify(name: str) -> Verified:
-    """Fetches a backbone if need be, builds it and runs it on real images, alone and together."""
+    """Downloads a backbone if necessary, builds it and runs it on real images, alone and in a batch."""
     from foro.images.digits import read_digits
     from foro.images.load import load_image
 

@@ -1,4 +1,4 @@
-"""The backbone of a learner: from a name or a folder, and again for a model file, which takes no other."""
+"""Where the backbone of a model comes from: a name or a folder, and the same weights again for a model file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def find_backbone(backbone: str | Path | Backbone, image_size: int | None) -> tu
 
 
 def describe_backbone(backbone: Backbone, source: str | None) -> dict[str, Any]:
-    """What a model file says of its backbone."""
+    """What a model file stores about its backbone."""
     return {
         "name": backbone.name,
         "source": source,
@@ -34,7 +34,7 @@ def describe_backbone(backbone: Backbone, source: str | None) -> dict[str, Any]:
 def taught_backbone(
     path: str | Path, taught: Mapping[str, Any], backbone: str | Path | Backbone | None
 ) -> tuple[str | None, Backbone]:
-    """The backbone that a model file describes, taken from where it was or, if given, from ``backbone``."""
+    """The backbone that a model file describes, from where it was or, if given, from ``backbone``."""
     name, source, fingerprint, image_size = (taught[key] for key in ("name", "source", "fingerprint", "image_size"))
     try:
         place, found = find_backbone(source or name if backbone is None else backbone, image_size)

@@ -1,4 +1,4 @@
-"""The ``foro`` command: its groups, and how it ends when something is wrong."""
+"""The ``foro`` command: its groups of commands, its warnings and its exit codes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMANDS = {
     "Use it": ["predict", "evaluate", "info", "export", "serve"],
     "More": ["backbone", "demo", "experiment"],
 }
-"""Every command by what it is for. Its file has its name, and a function of that name or, for a group, ``app``."""
+"""Every command by its purpose. Its file has its name, with a function of that name or, for a group, ``app``."""
 
 NAMES = [name for names in COMMANDS.values() for name in names]
 LONGEST = 200
@@ -28,7 +28,7 @@ LONGEST = 200
 
 
 class LazyGroup(TyperGroup):
-    """Imports a command's file when the command is used: no command waits for the others."""
+    """Imports the file of a command when that is used: no command waits for the imports of others."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names, in the order of the help."""
@@ -51,7 +51,7 @@ class LazyGroup(TyperGroup):
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The commands by what they are for."""
+        """The commands by their purpose."""
         width = max(map(len, NAMES))
         for purpose, names in COMMANDS.items():
             with formatter.section(purpose):
@@ -96,10 +96,10 @@ def _options(
 
 
 def main() -> None:
-    """Runs the command line, which ends with one of the codes of ``EXIT_CODES``."""
+    """Runs the command line, which ends with one of the ``EXIT_CODES``."""
     try:
         with warnings.catch_warnings():
-            # What libraries say of odd images is not for the user; what FoRo says is a sentence, not a line of code.
+            # Warnings of libraries about odd images are not for the user; ours are a sentence, without a line of code.
             warnings.simplefilter("ignore")
             warnings.simplefilter("default", FoRoWarning)
             warnings.showwarning = lambda message, *_: typer.echo(f"foro: {message}", err=True)
@@ -108,7 +108,7 @@ def main() -> None:
         typer.echo(f"foro: {error}", err=True)
         sys.exit(2)
     except (KeyboardInterrupt, SystemExit) as end:
-        # Click turns Ctrl-C into an exit of its own, without a word.
+        # Click turns Ctrl-C into an exit without a message.
         if isinstance(end, SystemExit) and end.code != INTERRUPTED:
             raise
         typer.echo("foro: interrupted", err=True)

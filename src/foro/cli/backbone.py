@@ -10,7 +10,7 @@ import typer
 from foro.cli.options import Json
 
 app = typer.Typer(
-    help="Backbones: which there are, getting one, and what it is.",
+    help="Backbones: list them, get one, and see what it is.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

@@ -1,4 +1,4 @@
-"""How a command opens a model to change it, and what it tells of images that were skipped."""
+"""How a command opens a model to change it, reports images that were skipped, and writes numbers and labels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LISTED = 10
 def opened(
     path: Path, wait: bool, backbone: str | None = None, create: Callable[[], Learner] | None = None
 ) -> Iterator[DurableLearner]:
-    """A model to be changed, which is saved in the end; says what was recovered, and what is waited for."""
+    """A model to be changed, saved at the end; reports what was recovered, and that another process is waited for."""
     from foro.durable import DurableLearner
 
     def waiting() -> None:
@@ -37,7 +37,7 @@ def opened(
 
 
 def tell(sentence: str) -> None:
-    """A sentence beside the result."""
+    """A sentence beside the result, on standard error."""
     typer.echo(f"foro: {sentence}", err=True)
 
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how they end."""
+"""Options that several commands share, options that are made of settings, and exit codes."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def predict(
             show_default=False,
         ),
     ],
-    top: Annotated[int, typer.Option(min=1, help="So many most likely labels for each image.")] = 1,
+    top: Annotated[int, typer.Option(min=1, help="Number of most likely labels for each image.")] = 1,
     unknown_below: Annotated[
         float, typer.Option(min=0.0, max=1.0, help=f'Answer "{UNKNOWN}" where the confidence is below this.')
     ] = 0.0,
@@ -97,7 +97,7 @@ def _print(
     unknown_below: float,
     advance: Callable[[int], None],
 ) -> list[UnreadableImage]:
-    """Prints the predictions; returns what could not be read."""
+    """Prints the predictions; returns the images that could not be read."""
     bad: list[UnreadableImage] = []
     answered = 0
     for each in predictions:

@@ -70,7 +70,7 @@ def _say(address: str, service: "Service") -> None:
 
 
 def _token(name: str, given: str | None, file: Path | None) -> str | None:
-    """A token as it was given, or from the file; an empty one is none."""
+    """A token as given, or from the file; an empty one is none."""
     kind = name.replace("_", " ")
     if file is None:
         return given or None

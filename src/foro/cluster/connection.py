@@ -1,4 +1,4 @@
-"""The Ray cluster that work is shared out on: found or started, quietly, and without a word to anybody else."""
+"""The Ray cluster: found or started, without output of its own and without reports to its makers."""
 
 from __future__ import annotations
 
@@ -55,27 +55,27 @@ def start(**options: Any) -> Any:
             return _silenced(ray)
         except Exception as error:
             ray.shutdown()
-            # On a machine with much else to do, Ray gives up on itself after half a minute.
+            # On a busy machine Ray gives up after half a minute.
             if "timed out during startup" not in str(error) or attempt == ATTEMPTS - 1:
                 raise EngineError(f"Ray cannot be started here: {first_line(error)}") from None
     raise AssertionError("unreachable")
 
 
 def _knock(address: str) -> None:
-    """Finds out within seconds that nobody is there; Ray itself would try for minutes."""
+    """Fails within seconds where nothing answers; Ray itself would try for minutes."""
     host, colon, port = address.rpartition(":")
     if colon and port.isdigit() and "/" not in host:
         socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS).close()
 
 
 def _silenced(ray: Any) -> Any:
-    # Ray writes about every worker that dies to the standard output, which is ours; there is no setting for that.
+    # Ray reports every worker that dies on our standard output, and has no setting against it.
     ray._private.worker._worker_logs_enabled = False
     return ray
 
 
 def failure(error: Any, what: str) -> FoRoError:
-    """What to say when something that the cluster was asked for has failed for good."""
+    """The error to raise when something on the cluster has failed for good."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, FoRoError):
         return cause
@@ -87,7 +87,7 @@ def failure(error: Any, what: str) -> FoRoError:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Ray's own reports of how far it is, left out: progress is shown in one place, the same for every engine."""
+    """Silences Ray's own progress reports: progress is shown in one place, the same for every engine."""
     logger = logging.getLogger("ray.data")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,14 +1,14 @@
-"""Every image counted once, whoever dies: shards to statistics, and statistics to one sum.
+"""Every image counts once, even when workers die: shards to statistics, and statistics to one sum.
 
 The rules that make it so:
 
-1. A shard counts when a worker says that its statistics hold it, and only for as long as that worker lives.
-2. When a worker dies, all that it held is missing again, and is read again for others.
-3. What a worker hands over leaves it. The hand-over counts when the one who takes it over says so; if either of the
-   two fails before, what both held is missing again.
+1. A shard counts when a worker confirms that its statistics hold it, and only while that worker lives.
+2. When a worker dies, everything it held is missing again, and is read again for other workers.
+3. What a worker hands over leaves it. The hand-over counts when the receiver confirms it; if either of the two fails
+   before, what both held is missing again.
 
-So at any time every shard is held by at most one living worker. There is nothing to write down meanwhile: what a dead
-worker held is shared by all the others, so that with W workers a death costs at most a W-th of the time.
+So at any time every shard is held by at most one living worker. No checkpoint is needed: all other workers share what a
+dead one held, so with W workers a death costs at most 1/W of the time.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Holdings:
         self._held.setdefault(worker, {})[shard] = images
 
     def move(self, giver: int, taker: int) -> None:
-        """All that one worker held is with another."""
+        """Everything that one worker held is with another."""
         self._held[taker].update(self._held.pop(giver))
 
     def lose(self, worker: int) -> int:
-        """What a worker held is missing again; how many images that is."""
+        """What a worker held is missing again; returns the number of images."""
         return sum(self._held.pop(worker, {}).values())
 
     @property
@@ -52,7 +52,7 @@ class Holdings:
         return sorted(self._held)
 
     def missing(self, before: int) -> list[int]:
-        """Shards that nobody holds, of the first so many."""
+        """Shards below ``before`` that no worker holds."""
         held = set().union(*self._held.values())
         return [shard for shard in range(before) if shard not in held]
 
@@ -63,12 +63,12 @@ class Counting:
     def __init__(self, pool: Pool, shards: int, read: Read, advance: Advance) -> None:
         self._pool, self._read, self._advance = pool, read, advance
         self._holdings = Holdings(shards)
-        self._bad: tuple[int, str] | None = None  # the first shard with a bad image, and what is wrong with that one
+        self._bad: tuple[int, str] | None = None  # the first shard with a bad image, and what is wrong with the image
 
     def total(self) -> KnowledgeEncoder:
         """What was learned from all shards, without the projection.
 
-        Of bad images, the first one in the order of the shards is reported, as a single process would.
+        The first bad image in the order of the shards is reported, as a single process would do.
         """
         while True:
             needed = self._holdings.shards if self._bad is None else self._bad[0]
@@ -80,7 +80,7 @@ class Counting:
                 return learned
 
     def _absorb(self, shards: list[int]) -> None:
-        """Has these shards absorbed, except for those whose worker dies."""
+        """Has these shards absorbed, except those whose worker dies."""
         waiting: dict[Any, int] = {}
         for block in self._read(shards):
             while len(waiting) >= AHEAD * len(self._pool):
@@ -93,7 +93,7 @@ class Counting:
             self._settle_one(waiting)
 
     def _settle_one(self, waiting: dict[Any, int]) -> None:
-        """Hears one worker's answer."""
+        """Handles the next answer of any worker."""
         reference = self._pool.first(waiting)
         worker = waiting.pop(reference)
         try:
@@ -110,10 +110,10 @@ class Counting:
             self._bad = absorbed.shard, absorbed.bad
 
     def _reduce(self) -> KnowledgeEncoder | None:
-        """The sum of all that workers hold, or None if one of them was lost on the way.
+        """The sum of everything that workers hold, or None if one of them was lost on the way.
 
-        In every round half of them hand their statistics over to the other half, which adds them to its own in place:
-        each worker's statistics travel once, and nowhere are more than two of them held.
+        In every round half of the workers hand their statistics over to the other half, which adds them in place: each
+        worker's statistics travel once, and no worker ever holds more than two.
         """
         pool = self._pool
         while len(holders := self._holdings.holders) > 1:

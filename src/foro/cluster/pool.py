@@ -1,10 +1,11 @@
-"""The living workers: who they are, what each must know, and another one for each that dies."""
+"""The living workers: what each of them has been told, and a replacement for each that dies."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count as count_up
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -14,41 +15,41 @@ from foro.errors import EngineError, first_line
 
 Item = TypeVar("Item")
 Call = Callable[[Any], Any]
-"""Asks a worker, by its handle, for something, and returns the reference to its answer."""
+"""Calls a method of a worker, given its handle, and returns the reference to the answer."""
 
 AHEAD = 2
-"""Requests that a worker has at most: the one it is at, and one whose data can travel meanwhile."""
+"""Most requests of a worker at a time: the one it computes, and one whose data travels."""
 
 MOST_DEATHS = 5
-"""Workers that may die, beyond one for each place in the pool, before it is no longer called bad luck."""
+"""Deaths that are replaced, beyond one for each worker of the pool, before the work fails."""
 
 
 class WorkerLost(Exception):
-    """A worker has died, or cannot be relied on any more, with all that it has learned."""
+    """A worker has died, or can no longer be relied on, with everything that it has learned."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A worker of the pool. A number is never used twice: one who replaces another is somebody else."""
+    """A worker of the pool. A number is never used twice: a replacement has a number of its own."""
 
     number: int
     handle: Any
 
 
 class Pool:
-    """Workers that have all been told the same; used as a context, whose end is theirs."""
+    """Workers that have all been told the same; they live until the end of the context."""
 
     def __init__(self, count: int, gpus_per_worker: float, threads: int, start: Call) -> None:
         self._ray = connect()
-        # Never restarted and never asked again by Ray itself: it cannot know what a worker has counted already.
+        # Ray itself restarts and repeats nothing: it cannot know what a worker has counted already.
         options: dict[str, Any] = {"max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
-        options["runtime_env"] = {"env_vars": {"OMP_NUM_THREADS": str(threads)}}  # or Ray would allow a single one
+        options["runtime_env"] = {"env_vars": {"OMP_NUM_THREADS": str(threads)}}  # else Ray allows a single one
         if gpus_per_worker:
             options["num_gpus"] = gpus_per_worker
-        self._hire = self._ray.remote(Worker).options(**options)
-        self._told: dict[str, Call] = {"start": start}
+        self._actor = self._ray.remote(Worker).options(**options)
+        self._broadcasts: dict[str, Call] = {"start": start}
         self._most_deaths = count + MOST_DEATHS
-        self._deaths = self._hired = 0
+        self._deaths, self._numbers = 0, count_up()
         self.members: dict[int, Member] = {}
         self.places: dict[int, Place] = {}
         self.fill(count)
@@ -65,32 +66,27 @@ class Pool:
     def __len__(self) -> int:
         return len(self.members)
 
-    def tell(self, what: str, call: Call) -> None:
-        """Tells something to every worker, and to whoever replaces one; it replaces what was told before."""
-        self._told[what] = call
+    def broadcast(self, name: str, call: Call) -> None:
+        """Makes a call to every worker now, and to each replacement; it replaces an earlier call of that name."""
+        self._broadcasts[name] = call
         self._answers(list(self.members.values()), call)
 
-    def untell(self, *what: str) -> None:
-        """Whoever is hired from now on need not know these things."""
-        for each in what:
-            self._told.pop(each, None)
+    def retract(self, *names: str) -> None:
+        """Ends these broadcasts: replacements do not need them any more."""
+        for name in names:
+            self._broadcasts.pop(name, None)
 
     def fill(self, count: int) -> None:
-        """Hires as many workers, and tells them what all know."""
-        hired = []
-        for _ in range(count):
-            hired.append(Member(self._hired, self._hire.remote()))
-            self._hired += 1
-        for member in hired:
-            self.members[member.number] = member
-        for what, call in self._told.items():
-            living = [member for member in hired if member.number in self.members]
-            answers = self._answers(living, call)
-            if what == "start":
+        """Starts ``count`` workers, and makes all broadcasts to them."""
+        started = [Member(next(self._numbers), self._actor.remote()) for _ in range(count)]
+        self.members |= {member.number: member for member in started}
+        for name, call in self._broadcasts.items():
+            answers = self._answers([member for member in started if member.number in self.members], call)
+            if name == "start":
                 self.places |= answers
 
     def dismiss(self, number: int, reason: object) -> None:
-        """Puts another worker in the place of one that is dead or must not be relied on any more."""
+        """Replaces a worker that is dead or can no longer be relied on."""
         if number not in self.members:
             return
         self._ray.kill(self.members.pop(number).handle)
@@ -102,18 +98,18 @@ class Pool:
         self.fill(1)
 
     def answer(self, reference: Any) -> Any:
-        """The answer of a worker; ``WorkerLost`` where there will be none, and its own error where it made one."""
+        """The answer of a worker; ``WorkerLost`` where there will be none, and the error that the worker raised."""
         errors = self._ray.exceptions
         try:
             return self._ray.get(reference)
         except errors.RayTaskError as error:
             if isinstance(error.cause, MemoryError):
                 raise WorkerLost(f"it ran out of memory ({error.cause})") from None
-            if isinstance(error.cause, errors.RayError):  # what another worker was to give it is lost
+            if isinstance(error.cause, errors.RayError):  # what another worker should have given it is lost
                 raise WorkerLost(first_line(error.cause)) from None
             raise failure(error, "a worker") from error
         except errors.RayError as error:
-            if "creation task" in str(error):  # it would not fare better anywhere else
+            if "creation task" in str(error):  # it would fail anywhere else, too
                 raise failure(error, "a worker") from error
             raise WorkerLost(first_line(error)) from None
 
@@ -123,14 +119,14 @@ class Pool:
         return ready
 
     def idlest(self, busy: Iterable[int]) -> Member:
-        """Who has the least to do, where each number of a member stands for something to do."""
+        """The worker with the fewest requests; ``busy`` has the number of a worker for each request."""
         load = Counter(busy)
         return min(self.members.values(), key=lambda member: load[member.number])
 
     def map(self, ask: Callable[[Any, Item], Any], items: Iterable[Item]) -> Iterator[tuple[Item, Any]]:
-        """What workers answer for each item, in any order; an item whose worker dies is given to another.
+        """The answers of workers for the items, in any order; an item whose worker dies is given to another one.
 
-        Only for questions that change nothing: they may be asked twice.
+        Only for requests that change nothing, because one may be repeated.
         """
         waiting: dict[Any, tuple[int, Item]] = {}
         ahead = iter(items)
@@ -156,7 +152,7 @@ class Pool:
                 yield item, answer
 
     def _answers(self, members: list[Member], call: Call) -> dict[int, Any]:
-        """The answers of those who live to give one."""
+        """The answers of the workers that are alive to give one."""
         asked = [(member, call(member.handle)) for member in members]
         answers = {}
         for member, reference in asked:

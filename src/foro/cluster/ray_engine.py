@@ -13,7 +13,7 @@ from foro.cluster.connection import connect
 from foro.cluster.pool import Pool
 from foro.cluster.ray_extractor import RayExtractor
 from foro.cluster.shards import Shards, bad_images, shard_size
-from foro.cluster.worker import Runtime
+from foro.cluster.worker import WorkerSettings
 from foro.errors import EngineError, InputError
 from foro.features.extractor import BATCH
 from foro.images.samples import Samples
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from foro.learner import Learner
 
 PROCESSORS = 4
-"""For each worker, unless said otherwise: one on every processor would need as many packed matrices."""
+"""Of each worker by default: a worker on every processor would need a packed matrix on every processor."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class RayEngine:
     address
         Of a running cluster (``auto``: the one on this machine); None starts one here, unless one is in use already.
     workers
-        How many; None is one for every four processors and two at least, or as many as the GPUs allow.
+        Number of workers; None is one for every four processors and at least two, or what the GPUs allow.
     gpus_per_worker
-        GPUs of each worker, or a share of one; with any, workers run the backbone by torch.
+        GPUs of each worker, or a share of one; with any, torch is the runtime of the workers.
     shard_images
         Images that are read and decoded together, a multiple of 64; None suits most.
     """
@@ -69,11 +69,11 @@ class RayEngine:
         precision: Any = backbone.fingerprint[65:] or "float32"  # it follows the SHA-256, see OnnxBackbone
         if not hasattr(backbone, "checkpoint") or precision not in get_args(Precision):
             raise EngineError(f"{backbone.name} cannot be sent to workers: give it by its name or folder")
-        runtime = Runtime(foro.__version__, self.gpus_per_worker > 0, threads, backbone.image_size, precision)
-        told = [ray.put(backbone.checkpoint()), runtime, ray.put(learner.encoder.blank())]
+        settings = WorkerSettings(foro.__version__, self.gpus_per_worker > 0, threads, backbone.image_size, precision)
+        shared = [ray.put(backbone.checkpoint()), settings, ray.put(learner.encoder.blank())]
 
         def start(worker: Any) -> Any:
-            return worker.start.remote(*told, learner.config.readout_layers)
+            return worker.start.remote(*shared, learner.config.readout_layers)
 
         with Pool(count, self.gpus_per_worker, threads, start) as pool:
             yield RayExtractor(backbone, learner.encoder.projection, pool, self.shard_images)
@@ -86,7 +86,7 @@ class RayEngine:
         return without(samples, bad), bad
 
     def share(self) -> tuple[int, int]:
-        """How many workers there are to be, and how many threads each has."""
+        """Number of workers, and threads of each."""
         ray = connect(self.address)
         has, each = ray.cluster_resources(), self.gpus_per_worker
         processors, gpus = int(has.get("CPU", 1)), has.get("GPU", 0.0)

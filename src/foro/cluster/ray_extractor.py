@@ -1,4 +1,4 @@
-"""An extractor whose images never come here: workers run them through the backbone, and send what they have learned."""
+"""An extractor that never sees an image: workers run them through the backbone, and send what they have learned."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class RayExtractor(RemoteExtractor):
         names = list(dict.fromkeys(labels))
         places = {name: number for number, name in enumerate(names)}
         shards = self._shards(images, [places[label] for label in labels])
-        told = connect().put(names)
-        self._pool.untell("hold", "compare_on")
-        self._pool.tell("aim", lambda worker: worker.aim.remote(told, prompt))
+        shared = connect().put(names)
+        self._pool.retract("hold", "compare_on")
+        self._pool.broadcast("aim", lambda worker: worker.aim.remote(shared, prompt))
         with progress_bar("learning", len(labels)) as advance:
             read = lambda wanted: decoded(shards, wanted, self.backbone.preprocessing)  # noqa: E731
             learned = Counting(self._pool, len(shards), read, advance).total()
@@ -63,10 +63,10 @@ class RayExtractor(RemoteExtractor):
                 following += 1
 
     def sample(self, images: Images) -> RaySample:
-        """A sample that every worker holds the tokens of."""
+        """A sample whose tokens every worker holds."""
         shards = Shards(images, [0] * len(images), BATCH)
         blocks = list(decoded(shards, range(len(shards)), self.backbone.preprocessing))
-        self._pool.tell("hold", lambda worker: worker.hold.remote(*blocks))
+        self._pool.broadcast("hold", lambda worker: worker.hold.remote(*blocks))
         return RaySample(self, self._pool, len(images))
 
     def _shards(self, images: Images, numbers: list[int]) -> Shards:
@@ -74,7 +74,7 @@ class RayExtractor(RemoteExtractor):
 
 
 class RaySample:
-    """A search sample of which each worker judges candidates of its own."""
+    """A search sample that each worker holds, to judge some of the candidates."""
 
     def __init__(self, extractor: RayExtractor, pool: Pool, images: int) -> None:
         self._extractor, self._pool, self._images = extractor, pool, images
@@ -87,9 +87,9 @@ class RaySample:
         return found
 
     def judge(self, fitness: Fitness, positions: NDArray[np.intp]) -> Judge:
-        """What gives the fitness of candidates on the sample's images at some positions, all candidates at once."""
-        told = connect().put(fitness)
-        self._pool.tell("compare_on", lambda worker: worker.compare_on.remote(positions, told))
+        """A function from candidates, all at once, to their fitness on the sample's images at some positions."""
+        shared = connect().put(fitness)
+        self._pool.broadcast("compare_on", lambda worker: worker.compare_on.remote(positions, shared))
 
         def values(candidates: Float32) -> list[float]:
             asked = enumerate(candidates)

@@ -1,8 +1,8 @@
 """Shards: a few hundred images each, which Ray Data reads and decodes wherever the cluster has processors to spare.
 
-Ray Data does what it is good at, reading and decoding ahead within a bound of memory, but it does not count: its actors
-are restarted and its blocks made again as it sees fit, so that statistics kept there could count an image twice. Each
-decoded shard is therefore handed, by reference, to a worker of ours, see ``counting``.
+Ray Data reads and decodes ahead within bounded memory, but it must not count: it restarts actors and recomputes blocks
+at any time, and statistics kept there could count an image twice. So each decoded shard is passed by reference to one
+of our workers, see ``counting``.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from foro.images.unreadable import UnreadableImage, find_unreadable
 from foro.util.progress import progress_bar
 
 SHARD = 4 * BATCH
-"""Images of a shard, at most. Always whole batches, so that the backbone sees the very batches it sees elsewhere."""
+"""Most images of a shard. Always whole batches: the backbone sees the same batches as in a single process."""
 
 WINDOW = 1024
-"""Shards that Ray Data is given at once: their paths are copied, and this bounds the copies."""
+"""Shards that Ray Data gets at once: their paths are copied, and this bounds the copies."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Decoded:
 
 
 def shard_size(images: int, workers: int) -> int:
-    """Whole batches, and several shards for every worker, so that all of them finish at about the same time."""
+    """Whole batches, and several shards for every worker, so that all finish at about the same time."""
     batches = -(-images // (4 * workers * BATCH))
     return int(np.clip(batches * BATCH, BATCH, SHARD))
 
@@ -169,9 +169,9 @@ def _content(block: Any) -> tuple[int, str, list[ImageSource], list[int]]:
 
 @contextmanager
 def _working_in(folder: str) -> Iterator[None]:
-    """Works in another folder: a path means, and is called, what it does where it was given."""
+    """Works in another folder, in which relative paths mean what they meant to the caller."""
     before = os.getcwd()
-    with suppress(OSError):  # it need not be there on another machine
+    with suppress(OSError):  # another machine may not have it
         os.chdir(folder)
     try:
         yield

@@ -1,4 +1,4 @@
-"""One worker: a process somewhere in the cluster that holds the backbone, and what it has learned so far."""
+"""One worker: a process on the cluster that holds the backbone, and what it has learned so far."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from foro.types import Float32, Label
 
 
 @dataclass(frozen=True)
-class Runtime:
-    """How a worker runs the backbone, and which FoRo it must have."""
+class WorkerSettings:
+    """How a worker runs the backbone, and the version of FoRo that it must have."""
 
     version: str
     gpu: bool
@@ -45,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Absorbed:
-    """What a worker says when it has added a shard to its statistics, or why it has not."""
+    """The answer of a worker: it has added a shard to its statistics, or why it could not."""
 
     shard: int
     images: int
@@ -55,20 +55,22 @@ class Absorbed:
 class Worker:
     """Turns decoded shards into statistics; plain Python, which Ray makes an actor of.
 
-    All that it has learned is lost with it. It never sees a shard twice, because nothing that it is asked to do is ever
-    repeated by Ray itself: whoever asked decides what is done again, and by whom.
+    Everything it has learned is lost with it. It never sees a shard twice, because Ray itself repeats no request: the
+    caller decides what is repeated, and by which worker.
     """
 
-    def start(self, checkpoint: Checkpoint, runtime: Runtime, encoder: KnowledgeEncoder, readout_layers: int) -> Place:
+    def start(
+        self, checkpoint: Checkpoint, settings: WorkerSettings, encoder: KnowledgeEncoder, readout_layers: int
+    ) -> Place:
         """Loads the backbone; ``encoder`` has the projection and has learned nothing."""
-        if foro.__version__ != runtime.version:
-            raise EngineError(f"foro is {foro.__version__} on {socket.gethostname()}, but {runtime.version} here")
+        if foro.__version__ != settings.version:
+            raise EngineError(f"foro is {foro.__version__} on {socket.gethostname()}, but {settings.version} here")
         self._backbone: Backbone = load_backbone(
             checkpoint,
-            runtime="torch" if runtime.gpu else "onnx",
-            image_size=runtime.image_size,
-            threads=runtime.threads,
-            precision=runtime.precision,
+            runtime="torch" if settings.gpu else "onnx",
+            image_size=settings.image_size,
+            threads=settings.threads,
+            precision=settings.precision,
         )
         self._encoder, self._readout_layers = encoder, readout_layers
         self._learned = encoder.blank()
@@ -77,7 +79,7 @@ class Worker:
         return Place(socket.gethostname(), os.getpid())
 
     def aim(self, labels: list[Label], prompt: Float32 | None) -> None:
-        """Names the classes of the shards to come, and the prompt that their features are made with."""
+        """Sets the labels of the shards to come, and the prompt of their features."""
         self._labels, self._prompt = labels, prompt
         self._tokens = self._searched = None  # of a search that is over
 
@@ -91,9 +93,9 @@ class Worker:
         return Absorbed(shard.shard, len(shard.numbers))
 
     def hand_over(self) -> KnowledgeEncoder:
-        """Everything learned since the last time; from now on it belongs to whoever asked.
+        """Everything learned since the last hand-over; the worker starts again from nothing.
 
-        The projection, which all have, stays behind: what travels is G as a packed matrix, C and the counts.
+        The projection, which all workers have, is left out: G as a packed matrix, C and the counts travel.
         """
         learned, self._learned = self._learned, self._encoder.blank()
         learned.projection = None
@@ -126,7 +128,7 @@ class Worker:
         return layers
 
     def compare_on(self, positions: NDArray[np.intp], fitness: Fitness) -> None:
-        """What the candidates to come are judged by, and on which part of the sample."""
+        """Sets the fitness of the candidates to come, and the part of the sample that it is computed on."""
         assert self._tokens is not None
         self._searched, self._fitness = self._tokens[positions], fitness
 

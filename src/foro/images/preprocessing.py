@@ -1,4 +1,4 @@
-"""From an image to the pixels a backbone was trained on, with nothing but PIL and NumPy."""
+"""From an image to the pixels that a backbone was trained on, by PIL and NumPy alone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Preprocessing:
     std: tuple[float, float, float]
 
     def __post_init__(self) -> None:
-        """Refuse values that no image could be prepared with."""
+        """Refuse values that no image can be prepared with."""
         if self.image_size < 1:
             raise BackboneError(f"image_size must be at least 1, not {self.image_size}")
         if not self.crop_pct > 0:
@@ -62,7 +62,7 @@ class Preprocessing:
 
     @classmethod
     def from_config(cls, pretrained_cfg: Mapping[str, Any], image_size: int | None = None) -> Preprocessing:
-        """Read a timm ``pretrained_cfg``; an ``image_size`` of one's own keeps the same ``crop_pct``."""
+        """Read a timm ``pretrained_cfg``; another ``image_size`` keeps the same ``crop_pct``."""
         channels, height, width = pretrained_cfg.get("input_size") or (3, 224, 224)
         if channels != 3 or height != width:
             raise BackboneError(f"input_size must be (3, S, S), but the config says {(channels, height, width)}")
@@ -114,7 +114,7 @@ class Preprocessing:
         return np.stack(pixels)
 
     def resize(self, image: Image.Image) -> Image.Image:
-        """The whole RGB image at the size that is then cropped; done twice, it changes nothing more."""
+        """The whole RGB image at the size that is then cropped; resizing the result again changes nothing."""
         target = math.floor(self.image_size / self.crop_pct)
         width, height = image.size
         if self.crop_mode == "squash":

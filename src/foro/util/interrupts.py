@@ -1,4 +1,4 @@
-"""Ctrl-C waits while a state changes, so that no half-made change can be left behind."""
+"""Ctrl-C waits while a state changes: no change is left half done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function applied by threads, results in order, with a bound on what is in memory."""
+"""A function applied by threads: results in order, and a bounded number of them in memory."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Result = TypeVar("Result")
 def ordered_map(
     function: Callable[[Item], Result], items: Iterable[Item] | NDArray[Any], ahead: int
 ) -> Generator[Result, None, None]:
-    """Results in the order of the items, at most ``ahead`` of them computed before they are asked for.
+    """Results in the order of the items, at most ``ahead`` of them computed in advance.
 
-    The first exception comes out in its place; what has not started by then, or when the caller stops, never starts.
+    An exception is raised in the place of its result; then, and when the caller stops, what waits is cancelled.
     """
     with ThreadPoolExecutor(min(8, allowed_cores()), thread_name_prefix="foro-decode") as pool:
         futures = (pool.submit(function, item) for item in items)

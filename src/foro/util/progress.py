@@ -11,18 +11,17 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 Advance = Callable[[int], None]
-"""Called with how much more is done."""
+"""Called with the number of further items that are done."""
 
 _DISPLAY: ContextVar[Progress | None] = ContextVar("display", default=None)
-"""The display that is on the screen: a bar within a bar is one more row of it."""
-
+"""The display on the screen: a bar within a bar is another row of it."""
 
 _SILENT: ContextVar[bool] = ContextVar("silent", default=False)
 
 
 @contextmanager
 def without_bars() -> Iterator[None]:
-    """No bar within, terminal or not: for a process that works for another one, which has the screen."""
+    """No bars, terminal or not: for a process that works for another one, which has the screen."""
     token = _SILENT.set(True)
     try:
         yield
@@ -32,7 +31,7 @@ def without_bars() -> Iterator[None]:
 
 @contextmanager
 def progress_bar(description: str, total: int, unit: str = "images") -> Iterator[Advance]:
-    """A bar on standard error that ``advance(n)`` moves; nothing at all where that is no terminal."""
+    """A bar on standard error that ``advance(n)`` moves; nothing where that is no terminal."""
     display = _DISPLAY.get()
     if total <= 1 or _SILENT.get() or (display is None and not _is_terminal()):
         yield lambda _more: None
@@ -66,7 +65,7 @@ def _display() -> Progress:
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
-        speed_estimate_period=24 * 3600,  # steps may be minutes apart, and all of them tell how long the rest will take
+        speed_estimate_period=24 * 3600,  # steps may be minutes apart, and all of them count for the estimate
     )
 
 
@@ -95,8 +94,8 @@ _MEBIBYTE = 2**20
 
 
 @contextmanager
-def byte_progress(description: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar in MiB; the function it gives is called with the position in bytes that has been reached."""
+def byte_progress(description: str, total: int) -> Iterator[Advance]:
+    """A bar in MiB; its function is called with the position in bytes that has been reached."""
     shown = 0
     with progress_bar(description, total // _MEBIBYTE, "MiB") as advance:
 

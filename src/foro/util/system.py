@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def peak_megabytes() -> float | None:
-    """Peak resident memory of this process so far; None where the system does not tell."""
+    """Peak resident memory of this process so far, in MiB; None where the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows
@@ -18,7 +18,7 @@ def peak_megabytes() -> float | None:
 
 
 def allowed_cores() -> int:
-    """Processor cores that this process may use: fewer than the machine has where it was given only some."""
+    """Processor cores that this process may use, which can be fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

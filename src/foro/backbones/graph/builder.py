@@ -18,8 +18,8 @@ Array = NDArray[Any]
 class Graph:
     """A serialised ONNX graph without its weights, and these by name.
 
-    Weights stay NumPy arrays and are handed to the runtime as they are, so that neither protobuf's limit of
-    2 GB nor a second copy of a large model stands in the way.
+    Weights stay NumPy arrays that the runtime takes as they are: protobuf's limit of 2 GB does not apply, and a large
+    model is not copied.
     """
 
     content: bytes
@@ -27,7 +27,7 @@ class Graph:
 
     @property
     def model(self) -> bytes:
-        """The model for a runtime that is given the weights by name: there is no file of the name that it says."""
+        """The model for a runtime that gets the weights by name; the file that it mentions does not exist."""
         tensors = [onnx_proto.tensor(name, each, {"location": "weights"}) for name, each in self.weights.items()]
         return onnx_proto.model(self.content + onnx_proto.graph((), tensors, (), ()), {})
 
@@ -82,7 +82,7 @@ class GraphBuilder:
         inputs: Mapping[str, tuple[str, Sequence[int | str]]],
         outputs: Mapping[str, tuple[str, Sequence[int | str]]],
     ) -> Graph:
-        """Close the graph: inputs by name with type and shape, and float32 outputs by name with what they are."""
+        """Close the graph: inputs by name with type and shape, and float32 outputs by name with tensor and shape."""
         for name, (tensor, _) in outputs.items():
             self._nodes.append(onnx_proto.node("Identity", [tensor], [name], {}))
         constants = [onnx_proto.tensor(name, each) for name, each in self._constants.items()]

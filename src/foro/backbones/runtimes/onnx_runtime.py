@@ -62,7 +62,7 @@ def start_session(
     graph: Graph, threads: int | None = None, providers: Sequence[str] | None = None
 ) -> onnxruntime.InferenceSession:
     """A session of ONNX Runtime that holds its own copy of the graph's weights."""
-    # Newer versions report their use to their maker, over the network, unless they are told not to.
+    # Newer versions report their use over the network unless this is set.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
@@ -74,12 +74,12 @@ def start_session(
         raise BackboneError(f"threads must be at least 1, not {threads}")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    # Left to itself, the runtime binds a thread to each core of the machine, also to those that are not for us.
+    # By default the runtime binds a thread to each core of the machine, also to those that we may not use.
     options.intra_op_num_threads = threads or (allowed_cores() if allowed_cores() != os.cpu_count() else 0)
     options.inter_op_num_threads = 1
     # The arena keeps every size it was ever asked for; without it a run returns its memory.
     options.enable_cpu_mem_arena = False
-    # Idle threads wait instead of spinning: the machine is not ours alone.
+    # Idle threads wait instead of spinning: other processes need the machine, too.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     values: list[Any] = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in graph.weights.values()]
     options.add_external_initializers(list(graph.weights), values)

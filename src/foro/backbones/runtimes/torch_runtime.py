@@ -66,14 +66,14 @@ class TorchBackbone(CheckpointRuntime):
         return cls
 
     def _tensor(self, array: Float32) -> Any:
-        # A copy, because torch refuses to promise that it will not write to a read-only array.
+        # A copy: torch warns about read-only arrays that it could write to.
         return self._torch.tensor(array, device=self._device)
 
 
 def import_torch(user: str = "the torch runtime") -> Any:
     """The module torch, or an error that says how to get it."""
     try:
-        import timm  # noqa: F401  # named here so that half an extra is reported, too
+        import timm  # noqa: F401  # so that an incomplete extra is reported, too
         import torch
     except ImportError as error:
         raise BackboneError(f'{user} needs the torch extra: pip install "foro[torch]" ({error})') from None
@@ -81,7 +81,7 @@ def import_torch(user: str = "the torch runtime") -> Any:
 
 
 def find_device(torch: Any, name: str = "auto") -> Any:
-    """The device of a name; ``auto`` is the fastest there is."""
+    """The device of a name; ``auto`` is the fastest one here."""
     if name == "auto":
         accelerators = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
         name = next((kind for kind, usable in accelerators.items() if usable), "cpu")

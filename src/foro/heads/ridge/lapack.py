@@ -1,8 +1,8 @@
-"""LAPACK's routines for packed matrices, called so that other threads go on meanwhile.
+"""LAPACK's routines for packed matrices, called without Python's lock.
 
-SciPy's own wrappers of these hold Python's lock until they return: at M = 8192 nothing else in the process, such as a
-service that answers requests, would run for seconds. These are the same functions of the same library, by their
-addresses, which SciPy publishes for other compilers; where a SciPy does not, or means other types, its wrappers do.
+SciPy's own wrappers hold the lock until they return: at M = 8192 no other thread, such as one that answers requests,
+would run for seconds. These are the same functions of the same library, by the addresses that SciPy publishes for
+compiled code. A SciPy that publishes none, or has other integers, is used by its wrappers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _reference(argument: Argument) -> Any:
 
 
 def _capsules() -> dict[str, Any]:
-    """The routines of SciPy's LAPACK for other compilers, by name."""
+    """Addresses of SciPy's LAPACK routines, by name."""
     from scipy.linalg import cython_lapack
 
     return getattr(cython_lapack, "__pyx_capi__", {})
@@ -68,7 +68,7 @@ def _routine(name: str, arguments: int, integers: tuple[int, ...]) -> Callable[.
         raise TypeError(f"LAPACK's {name} takes {len(kinds)} arguments, not {arguments}")
     if any(not kinds[position].startswith(_C_INT) for position in integers):
         return None
-    # What CFUNCTYPE makes lets go of Python's lock for as long as it runs.
+    # A function of CFUNCTYPE releases Python's lock while it runs.
     prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)
     return prototype(python.PyCapsule_GetPointer(capsule, signature))
 
