@@ -19,6 +19,14 @@ from foro.types import Float64
 Argument = bytes | int | float | Float64
 
 _C_INT = b"int *"
+_WRAPPERS = {
+    "dsfrk": ("transr uplo trans n k alpha a - beta c", 9),
+    "dpftrf": ("transr uplo n a", 3),
+    "dpftrs": ("transr uplo n - a b -", 5),
+    "dtfsm": ("transr side uplo trans diag - - alpha a b -", 9),
+    "dtfttr": ("transr uplo n arf - -", 4),
+}
+"""What SciPy's wrappers call the arguments of a routine, - where they have none, and which of them is the result."""
 
 
 def call(name: str, *arguments: Argument, info: bool = False) -> int:
@@ -77,24 +85,14 @@ def _call_wrapper(name: str, *arguments: Any) -> int:
     """``call`` by SciPy's wrapper of the routine, with the result where LAPACK would have put it."""
     from scipy.linalg import lapack
 
-    wrapper, letters = getattr(lapack, name), {"transr": arguments[0], "uplo": arguments[1]}
-    info = 0
+    names, place = _WRAPPERS[name]
+    given = {key: each for key, each in zip(names.split(), arguments, strict=True) if key != "-"}
+    if (written := names.split()[place]) != "-":
+        given[f"overwrite_{written}"] = 1
     if name == "dsfrk":
-        _, _, trans, size, count, alpha, rows, _, beta, out = arguments
-        found = wrapper(size, count, alpha, rows.T, beta, out, **letters, trans=trans, overwrite_c=1)
-    elif name == "dpftrf":
-        _, _, size, out = arguments
-        found, info = wrapper(size, out, **letters, overwrite_a=1)
-    elif name == "dpftrs":
-        _, _, size, _, factor, out, _ = arguments
-        found, info = wrapper(size, factor, out, **letters, overwrite_b=1)
-    elif name == "dtfsm":
-        transr, side, uplo, trans, diag, _, _, alpha, factor, out, _ = arguments
-        letters = {"transr": transr, "side": side, "uplo": uplo, "trans": trans, "diag": diag}
-        found = wrapper(alpha, factor, out, **letters, overwrite_b=1)
-    else:  # dtfttr
-        _, _, size, packed, out, _ = arguments
-        found, info = wrapper(size, packed, **letters)
-    if found is not out:
-        np.copyto(out, found)
+        given["a"] = given["a"].T  # LAPACK takes the rows of C for columns
+    found = getattr(lapack, name)(**given)
+    result, info = found if isinstance(found, tuple) else (found, 0)
+    if result is not arguments[place]:
+        np.copyto(arguments[place], result)
     return int(info)
