@@ -116,22 +116,22 @@ def test_a_wrong_answer_is_put_right(taught: Page, tmp_path: Path) -> None:
     expect(taught.locator(".verdict .name")).to_have_text("wide")
 
 
-def test_a_class_is_removed_and_brought_back(taught: Page) -> None:
+def test_a_class_is_forgotten_and_brought_back(taught: Page) -> None:
     go(taught, "Classes")
     rows = taught.locator("#rows tr")
     expect(rows).to_have_count(2)
     before = rows.first.locator("td").all_inner_texts()
     assert before[0] == "6"
     for way in ("the notice", "the list"):
-        taught.get_by_role("button", name="Remove flat").click()
+        taught.get_by_role("button", name="Forget flat").click()
         expect(rows).to_have_count(1)
-        expect(taught.locator("#removed li")).to_have_count(1)
+        expect(taught.locator("#forgotten li")).to_have_count(1)
         taught.keyboard.press("Tab")
         expect(taught.locator(":focus")).to_have_count(1)  # the keyboard was not lost with the button
-        undo = taught.locator("#notice" if way == "the notice" else "#removed").get_by_role("button", name="Undo")
+        undo = taught.locator("#notice" if way == "the notice" else "#forgotten").get_by_role("button", name="Undo")
         undo.click()
         expect(rows).to_have_count(2)
-        expect(taught.locator("#removed")).to_be_hidden()
+        expect(taught.locator("#forgotten")).to_be_hidden()
     assert rows.first.locator("td").all_inner_texts()[:2] == before[:2]
 
 
@@ -194,10 +194,10 @@ def test_a_label_is_text_never_html(page: Page, tmp_path: Path) -> None:
     go(page, "Classes")
     for name in (SCRIPT, "a/b & c?#%"):
         expect(page.get_by_role("rowheader", name=name, exact=True)).to_be_visible()
-        page.get_by_role("button", name=f"Remove {name}", exact=True).click()
-        expect(page.locator("#removed li span")).to_have_text(name)
-        page.locator("#removed button").click()
-        expect(page.locator("#removed")).to_be_hidden()
+        page.get_by_role("button", name=f"Forget {name}", exact=True).click()
+        expect(page.locator("#forgotten li span")).to_have_text(name)
+        page.locator("#forgotten button").click()
+        expect(page.locator("#forgotten")).to_be_hidden()
     assert page.locator("img[src=x]").count() == 0
 
 
@@ -408,7 +408,7 @@ def test_fits_a_phone(visit: Open, tmp_path: Path) -> None:
         page.get_by_role("tab", name=name).tap()
         expect(page.get_by_role("tabpanel")).to_have_count(1)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
-    for name in ("Teach more of steep", "Remove steep"):
+    for name in ("Teach more of steep", "Forget steep"):
         box = page.get_by_role("button", name=name).bounding_box()
         assert box is not None
         assert box["height"] >= 38, "large enough for a thumb"

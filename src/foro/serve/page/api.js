@@ -15,7 +15,7 @@ export class Problem extends Error {
 
 export const health = () => call("healthz");
 export const classes = () => call("v1/classes");
-export const remove = (label) => call(classPath(label), { method: "DELETE" });
+export const forget = (label) => call(classPath(label), { method: "DELETE" });
 export const restore = (label) => call(`${classPath(label)}/restore`, { method: "POST" });
 export const predict = (files, top, signal) =>
   call(`v1/predict?top=${top}`, { method: "POST", body: form(files), signal });
@@ -69,8 +69,8 @@ async function call(path, { headers, signal, ...options } = {}) {
 }
 
 function reason(status, used) {
-  if (status === 403) return "The token of this tab may try, but not teach or remove. A token that may do so is needed.";
-  return used ? "That token was not accepted. Perhaps a letter is missing?" : "This service is private. Whoever runs it can give you a token.";
+  if (status === 403) return "The token of this tab may try, but not teach or forget. A token that may do so is needed.";
+  return used ? "That token was not accepted. Perhaps a letter is missing?" : "This service is private. Ask the person who runs it for a token.";
 }
 
 const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));

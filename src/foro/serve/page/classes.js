@@ -1,5 +1,5 @@
-// Classes: what the model knows, how well, since when; remove and undo.
-import { remove, restore } from "./api.js";
+// Classes: what the model knows, how well, since when; forget and undo.
+import { forget, restore } from "./api.js";
 import { drawChart } from "./chart.js";
 import { $, ago, clock, make, notice, percent } from "./dom.js";
 import { known, onKnown, refresh } from "./knowledge.js";
@@ -25,14 +25,14 @@ export function startClasses({ teach, open }) {
   button.addEventListener("click", () => open("teach"));
   $("#classes-empty").append(
     make("h2", {}, "It knows nothing yet"),
-    make("p", {}, "Every class that you teach appears here, with an estimate of how well it is told from the others."),
+    make("p", {}, "Every class that you teach appears here, with an estimate of how well it is recognised."),
     button,
   );
   onKnown(render);
 }
 
 function render() {
-  const { classes, samples, accuracy, history, removed } = known;
+  const { classes, samples, accuracy, history, removed: forgotten } = known;
   $("#classes-empty").hidden = !known.loaded || classes.length > 0;
   $("#classes-known").hidden = !classes.length;
   $("#figure-classes").textContent = classes.length.toLocaleString("en");
@@ -46,8 +46,8 @@ function render() {
     if (head.dataset.key === order.key) head.setAttribute("aria-sort", order.down ? "descending" : "ascending");
     else head.removeAttribute("aria-sort");
   }
-  $("#removed").hidden = !removed.length;
-  $("#removed ul").replaceChildren(...removed.map((each) => removedItem(each.label ?? each)));
+  $("#forgotten").hidden = !forgotten.length;
+  $("#forgotten ul").replaceChildren(...forgotten.map((each) => forgottenItem(each.label ?? each)));
   drawChart($("#chart"), history);
 }
 
@@ -60,8 +60,8 @@ function compare(one, other) {
 function row({ label, count: pictures, accuracy, last_taught: taught }) {
   const more = make("button", { className: "quiet", ariaLabel: `Teach more of ${label}` }, "Teach");
   more.addEventListener("click", () => teachMore(label));
-  const away = make("button", { className: "quiet", ariaLabel: `Remove ${label}` }, "Remove");
-  away.addEventListener("click", () => takeAway(label, away));
+  const away = make("button", { className: "quiet", ariaLabel: `Forget ${label}` }, "Forget");
+  away.addEventListener("click", () => forgetClass(label, away));
   const cells = [
     make("th", { scope: "row" }, String(label)),
     make("td", { className: "number" }, pictures.toLocaleString("en")),
@@ -80,23 +80,23 @@ function share(accuracy) {
   return [make("span", { className: "track", ariaHidden: "true" }, bar), make("span", {}, percent(accuracy))];
 }
 
-async function takeAway(label, button) {
+async function forgetClass(label, button) {
   button.disabled = true;
   const gone = ({ classes }) => !classes.some((each) => each.label === label);
-  await attempt(() => remove(label), gone, `Removed ${label}.`, "Undo", () => bringBack(label));
+  await attempt(() => forget(label), gone, `Forgot ${label}.`, "Undo", () => bringBack(label));
   button.disabled = false;
   if (!button.isConnected) $("#tab-classes").focus(); // the keyboard must not be lost with the button
 }
 
-function removedItem(label) {
-  const button = make("button", { ariaLabel: `Undo the removal of ${label}` }, "Undo");
+function forgottenItem(label) {
+  const button = make("button", { ariaLabel: `Undo forgetting ${label}` }, "Undo");
   button.addEventListener("click", () => bringBack(label));
   return make("li", {}, make("span", {}, String(label)), button);
 }
 
 function bringBack(label) {
   const back = ({ classes }) => classes.some((each) => each.label === label);
-  return attempt(() => restore(label), back, `${label} is back, as if never removed.`);
+  return attempt(() => restore(label), back, `${label} is back, as if never forgotten.`);
 }
 
 async function attempt(change, shown, ...done) {
