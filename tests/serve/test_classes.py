@@ -45,7 +45,7 @@ def test_the_accuracy_of_a_single_image_is_not_known(fresh: httpx.Client) -> Non
     assert only["accuracy"] is None
 
 
-def test_a_removed_class_comes_back_as_it_was(tmp_path: Path, tiny_backbone: Backbone) -> None:
+def test_a_forgotten_class_comes_back_as_it_was(tmp_path: Path, tiny_backbone: Backbone) -> None:
     asked = [image for kind in range(3) for image in stripes(kind, 3, seed=1)]
 
     def answers(client: httpx.Client) -> list[dict[str, float]]:

@@ -13,7 +13,7 @@ import pytest
 
 from foro.backbones import Backbone
 from foro.learner import Learner
-from foro.serve.http.problems import Problem
+from foro.serve.problems import Problem
 from tests.conftest import textures
 from tests.serve.running import CLASSES, check_problem, form, held_up, learn, predict, running, stripes, teach_all
 
@@ -189,4 +189,4 @@ def test_the_service_takes_nothing_after_its_end(tmp_path: Path, tiny_backbone: 
     with running(tmp_path, tiny_backbone) as (client, service):
         teach_all(client)
     with pytest.raises(Problem, match="being stopped"):
-        asyncio.run(service.remove("flat"))
+        asyncio.run(service.forget("flat"))

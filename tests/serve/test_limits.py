@@ -11,13 +11,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
 
 from foro.backbones import Backbone
 from foro.serve.http import bodies
-from foro.serve.http.admission import Admission
-from foro.serve.http.problems import Problem
-from foro.serve.http.rate import MOST_CLIENTS, RateLimit
+from foro.serve.http.metrics import BUCKETS
+from foro.serve.http.rate_limit import MOST_CLIENTS, RateLimit
+from foro.serve.problems import Problem
+from foro.serve.work.admission import Admission
 from tests.serve.running import check_problem, held_up, learn, png, predict, running, stripes
+
+
+def metrics(client: httpx.Client) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """Every value by its name and labels, as Prometheus reads it."""
+    families = text_string_to_metric_families(client.get("/metrics").text)
+    return {
+        (each.name, tuple(sorted(each.labels.items()))): each.value for family in families for each in family.samples
+    }
 
 
 def test_what_is_too_much_is_refused(tmp_path: Path, tiny_backbone: Backbone) -> None:
@@ -72,7 +82,7 @@ def test_images_that_cannot_wait_are_turned_away(tmp_path: Path, tiny_backbone: 
             check_problem(answer, 429, "too-many")
             assert int(answer.headers["retry-after"]) >= 1
             assert predict(client, stripes(0, 1)).status_code == 200
-            assert "foro_waiting_images 3\n" in client.get("/metrics").text
+            assert metrics(client)["foro_waiting_images", ()] == 3
             may_end.set()
             assert lesson.result().status_code == 200
         assert predict(client, stripes(0, 4)).status_code == 200
@@ -172,17 +182,19 @@ def test_metrics_count(tmp_path: Path, tiny_backbone: Backbone) -> None:
         learn(client, "flat", stripes(0, 3))
         predict(client, [*stripes(0, 2), b"hello"])
         client.request("BREW", "/v1/learn")
-        text = client.get("/metrics").text
-    lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-    assert lines["foro_images_learned_total"] == "3"
-    assert lines["foro_images_predicted_total"] == "2"
-    assert lines['foro_requests_total{method="POST",route="/v1/learn",status="200"}'] == "1"
-    assert lines['foro_requests_total{method="other",route="/v1/learn",status="405"}'] == "1"
-    assert lines["foro_samples"] == "3"
-    assert lines["foro_classes"] == "1"
-    cells = [int(value) for name, value in lines.items() if 'bucket{method="POST",route="/v1/predict"' in name]
+        found = metrics(client)
+    assert found["foro_images_learned_total", ()] == 3
+    assert found["foro_images_predicted_total", ()] == 2
+    assert found["foro_requests_total", (("method", "POST"), ("route", "/v1/learn"), ("status", "200"))] == 1
+    assert found["foro_requests_total", (("method", "other"), ("route", "/v1/learn"), ("status", "405"))] == 1
+    assert found["foro_samples", ()] == 3
+    assert found["foro_classes", ()] == 1
+    asked = (("method", "POST"), ("route", "/v1/predict"))
+    cells = [value for (name, labels), value in found.items() if name.endswith("_bucket") and labels[1:] == asked]
+    assert len(cells) == len(BUCKETS) + 1
     assert cells == sorted(cells)
-    assert cells[-1] == int(lines['foro_request_seconds_count{method="POST",route="/v1/predict"}']) == 1
+    assert cells[-1] == found["foro_request_seconds_count", asked] == 1
+    assert not any(name.endswith("_created") for name, _ in found)
 
 
 def test_a_failure_of_ours_says_nothing_about_us(

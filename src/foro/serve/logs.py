@@ -36,4 +36,4 @@ def start_logging(level: str) -> None:
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level.upper())
     if level == "info":
-        logging.getLogger("uvicorn.error").setLevel("WARNING")  # its beginning and end are told by ours
+        logging.getLogger("uvicorn.error").setLevel("WARNING")  # our own log says when it starts and stops

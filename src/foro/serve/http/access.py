@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Literal
 from urllib.parse import urlsplit
 
-from foro.serve.http.problems import Problem
+from foro.serve.problems import Problem
 from foro.serve.service_config import ServeConfig, is_loopback
 
 Level = Literal["open", "read", "teach"]

@@ -13,10 +13,11 @@ from starlette.responses import Response
 
 import foro
 from foro.serve.http.gate import Gate
+from foro.serve.http.metrics import Metrics
 from foro.serve.http.openapi import complete
 from foro.serve.http.page_files import add_page
-from foro.serve.http.problems import Problem
 from foro.serve.http.routes import Json, add_routes
+from foro.serve.problems import Problem
 from foro.serve.work.service import Service
 
 DESCRIPTION = (
@@ -47,10 +48,11 @@ def create_app(service: Service) -> Gate:
     app.add_exception_handler(Problem, _answer_problem)
     app.add_exception_handler(HTTPException, _answer_http_error)
     app.add_exception_handler(RequestValidationError, _answer_validation_error)
-    add_routes(app, service)
+    metrics = Metrics(service)
+    add_routes(app, service, metrics)
     add_page(app)
     complete(app.openapi())
-    return Gate(app, service.config, service.metrics)
+    return Gate(app, service.config, metrics)
 
 
 async def _answer_failure(request: Request, _error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""The body of a request: images and fields, from a form or from JSON, never more than allowed."""
+"""The body of a request: images with fields, as a form or as JSON, or a model; never more than allowed."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import asyncio
 import base64
 import binascii
 import json
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any
 
 from starlette.requests import ClientDisconnect, Request
 
-from foro.serve.http.admission import Held
 from foro.serve.http.multipart import FormReader, malformed
-from foro.serve.http.problems import Problem
+from foro.serve.problems import Problem
+from foro.serve.service_config import ServeConfig
+from foro.serve.work.admission import MEGABYTE, Held
 
-MEGABYTE = 2**20
 LONGEST_FIELD = 4096
 LONGEST_READING = 60
 """Seconds that a client has to send its images."""
+LARGE_BODY = 2**18
+"""Bytes from which on JSON is read by another thread, so that others are answered meanwhile."""
 
 
 @dataclass
@@ -30,79 +34,131 @@ class Body:
     top: object = None
 
 
-async def read_body(request: Request, most_megabytes: float, held: Held) -> bytes:
-    """The raw body; refused as soon as it is known to be too long."""
-    check_length(request, most_megabytes)
+async def read_images(request: Request, config: ServeConfig, held: Held, pool: Executor) -> Body:
+    """At least one image and not too many: files in ``images`` of a form, or base64 in ``images`` of JSON."""
+    content_type = request.headers.get("content-type", "")
+    kind = content_type.partition(";")[0].strip().lower()
+    reader = _ImageForm(content_type) if kind == "multipart/form-data" else None
+    raw = bytearray()
+    reading = _read(request, config.most_megabytes, held, reader.feed if reader else raw.extend)
     try:
-        return await asyncio.wait_for(_read(request, most_megabytes, held), LONGEST_READING)
+        await asyncio.wait_for(reading, LONGEST_READING)
     except asyncio.TimeoutError:
         raise Problem(408, "too-slow", f"the body did not come within {LONGEST_READING} seconds") from None
+    if reader:
+        body = reader.body()
+    elif kind != "application/json":
+        raise Problem(415, "unsupported-body", "send images as multipart/form-data, or as base64 in application/json")
+    elif len(raw) < LARGE_BODY:
+        body = _from_json(raw)
+    else:
+        body = await asyncio.get_running_loop().run_in_executor(pool, _from_json, raw)
+    if not body.images:
+        raise Problem(422, "no-image", "there is no image: send files in the field images")
+    if len(body.images) > config.most_images:
+        raise Problem(413, "too-many-images", f"a request may have {config.most_images} images at most")
+    return body
+
+
+async def read_model(request: Request, file: IO[bytes], most_megabytes: float) -> None:
+    """Writes the field ``model`` of a form to a file as it comes, because it may be too large for the memory."""
+    content_type = request.headers.get("content-type", "")
+    if not content_type.lower().startswith("multipart/form-data"):
+        raise Problem(415, "unsupported-body", "send the model as multipart/form-data, in the field model")
+    found = 0
+
+    def open_field(name: str) -> Callable[[bytes], Any]:
+        nonlocal found
+        if name != "model":
+            return _ignore
+        found += 1
+        if found > 1:
+            raise malformed("it has more than one model")
+        return file.write
+
+    reader = FormReader(content_type, open_field)
+    try:
+        async for piece in _pieces(request, most_megabytes):
+            reader.feed(piece)
+        reader.finish()
+        file.flush()
+    except OSError:
+        raise Problem(507, "cannot-write", "there is no room for the uploaded model") from None
+    if not found:
+        raise Problem(422, "no-model", "there is no model: send a file in the field model")
+
+
+async def _read(request: Request, most_megabytes: float, held: Held, feed: Callable[[bytes], Any]) -> None:
+    problem = None
+    async for piece in _pieces(request, most_megabytes):
+        held.grow(len(piece))
+        try:
+            if problem is None:
+                feed(piece)
+        except Problem as found:  # for the end: a client that is still sending does not read an answer
+            problem = found
+    if problem:
+        raise problem
+
+
+async def _pieces(request: Request, most_megabytes: float) -> AsyncIterator[bytes]:
+    """The body as it comes; refused as soon as it is known to be too long."""
+    limit = most_megabytes * MEGABYTE
+    announced = request.headers.get("content-length", "")
+    total = int(announced[:20]) if announced.isascii() and announced.isdecimal() else 0
+    too_long = Problem(413, "too-large", f"a request may have {most_megabytes:g} MB at most", {"Connection": "close"})
+    if total > limit:
+        raise too_long
+    total = 0
+    try:
+        async for piece in request.stream():
+            total += len(piece)
+            if total > limit:
+                raise too_long
+            yield piece
     except ClientDisconnect:
         raise malformed("the connection was closed") from None
 
 
-async def _read(request: Request, most_megabytes: float, held: Held) -> bytes:
-    parts, total = [], 0
-    async for part in request.stream():
-        total += len(part)
-        if total > most_megabytes * MEGABYTE:
-            raise too_long(most_megabytes)
-        held.grow(len(part))
-        parts.append(part)
-    return b"".join(parts)
+class _ImageForm:
+    """The images and fields of a form, piece by piece."""
 
+    def __init__(self, content_type: str) -> None:
+        self._images: list[bytearray] = []
+        self._fields: dict[str, bytearray] = {}
+        self._reader = FormReader(content_type, self._open)
+        self.feed = self._reader.feed
 
-def check_length(request: Request, most_megabytes: float) -> None:
-    announced = request.headers.get("content-length", "")
-    if announced.isascii() and announced.isdecimal() and int(announced[:20]) > most_megabytes * MEGABYTE:
-        raise too_long(most_megabytes)
-
-
-def too_long(most_megabytes: float) -> Problem:
-    return Problem(413, "too-large", f"a request may have {most_megabytes:g} MB at most", {"Connection": "close"})
-
-
-def parse(content_type: str, raw: bytes) -> Body:
-    """A form with files in ``images``, or JSON with base64 in ``images``."""
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind == "multipart/form-data":
-        return _from_form(content_type, raw)
-    if kind == "application/json":
-        return _from_json(raw)
-    raise Problem(415, "unsupported-body", "send images as multipart/form-data, or as base64 in application/json")
-
-
-def _from_form(content_type: str, raw: bytes) -> Body:
-    images: list[bytearray] = []
-    fields: dict[str, bytearray] = {}
-
-    def open(name: str) -> Any:
+    def _open(self, name: str) -> Callable[[bytes], Any]:
         content = bytearray()
         if name == "images":
-            images.append(content)
+            self._images.append(content)
         elif name in ("label", "top"):
-            if name in fields:
+            if name in self._fields:
                 raise malformed(f"it has the field {name} twice")
-            fields[name] = content
+            self._fields[name] = content
         else:
-            return lambda _piece: None
+            return _ignore
         return content.extend
 
-    reader = FormReader(content_type, open)
-    reader.feed(raw)
-    reader.finish()
-    body = Body([bytes(image) for image in images])
-    try:
-        if "label" in fields:
-            body.label = fields["label"].decode()
-        if "top" in fields:
-            body.top = int(fields["top"][:LONGEST_FIELD])
-    except ValueError:
-        raise malformed("label must be UTF-8, and top a whole number") from None
-    return body
+    def body(self) -> Body:
+        self._reader.finish()
+        body = Body([bytes(image) for image in self._images])
+        try:
+            if "label" in self._fields:
+                body.label = self._fields["label"].decode()
+            if "top" in self._fields:
+                body.top = int(self._fields["top"][:LONGEST_FIELD])
+        except ValueError:
+            raise malformed("label must be UTF-8, and top a whole number") from None
+        return body
 
 
-def _from_json(raw: bytes) -> Body:
+def _ignore(_piece: bytes) -> None:
+    """Takes the content of a field that is not asked for."""
+
+
+def _from_json(raw: bytearray) -> Body:
     try:
         content = json.loads(raw)
     except (ValueError, RecursionError):

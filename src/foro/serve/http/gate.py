@@ -10,10 +10,10 @@ import uuid
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from foro.serve.http.access import Access
-from foro.serve.http.logs import LOGGER, log
 from foro.serve.http.metrics import Metrics
-from foro.serve.http.problems import Problem, too_busy
-from foro.serve.http.rate import RateLimit
+from foro.serve.http.rate_limit import RateLimit
+from foro.serve.logs import LOGGER, log
+from foro.serve.problems import Problem, too_busy
 from foro.serve.service_config import ServeConfig
 
 CONTENT_SECURITY_POLICY = (

@@ -1,4 +1,8 @@
-"""Forms with files, read part by part; no name that a client gives a file is ever used."""
+"""Forms with files, read part by part; no name that a client gives a file is ever used.
+
+Not by Starlette's form parser: that accepts a form that ends too early, takes an image without a file name for text,
+and writes files of more than a megabyte to the temporary folder.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from foro.serve.http.problems import Problem
+from foro.serve.problems import Problem
 
 Open = Callable[[str], Callable[[bytes], Any]]
 """Given the name of a field, returns what takes its content, piece by piece."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 from fastapi import FastAPI, Request
 from starlette.responses import HTMLResponse, Response
 
-from foro.serve.http.api_reference import reference_page
-from foro.serve.http.problems import Problem
+from foro.serve.problems import Problem
+from foro.util.html import render
 
 FOLDER = Path(__file__).parent.parent / "page"
 
@@ -66,4 +68,6 @@ def add_page(app: FastAPI) -> None:
 
     @app.get("/docs", include_in_schema=False)
     async def reference() -> Response:
-        return HTMLResponse(reference_page(app.openapi()))
+        """The OpenAPI description for people, without a script or anything from elsewhere."""
+        template = "serve/http/templates/api_reference.html.j2"
+        return HTMLResponse(render(template, description=app.openapi(), json=partial(json.dumps, ensure_ascii=False)))

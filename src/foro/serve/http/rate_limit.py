@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 BURST_SECONDS = 2.0
-"""So many seconds' worth of requests may come at once."""
+"""Seconds' worth of requests that may come at once."""
 
 MOST_CLIENTS = 4096
 """Addresses that are remembered; the one that was quiet for longest is forgotten first."""

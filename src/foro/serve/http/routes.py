@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Annotated, Any, BinaryIO
 
-from fastapi import FastAPI, Header, Path, Query, Request
+from fastapi import FastAPI, Header, Query, Request
+from fastapi import Path as PathParameter
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from foro.serve.http import schemas
-from foro.serve.http.bodies import Body, parse, read_body
+from foro.serve.http.bodies import read_images, read_model
 from foro.serve.http.metrics import MEDIA_TYPE as METRICS_MEDIA_TYPE
-from foro.serve.http.problems import Problem
-from foro.serve.work.labels import check_label
-from foro.serve.work.publication import Published
+from foro.serve.http.metrics import Metrics
+from foro.serve.problems import Problem
+from foro.serve.work.published_model import PublishedModel
 from foro.serve.work.service import Service
 from foro.snapshot import best_labels
 
 TOP = 5
 """Labels of an answer, unless it is asked for others."""
 DIGITS = 6
-LARGE_BODY = 2**18
-"""Bytes from which on a body is taken apart by another thread, so that others are answered meanwhile."""
 
 Top = Annotated[int, Query(ge=0, le=1000, description="most labels of an answer; 0: up to 5")]
-Label = Annotated[str, Path(min_length=1, description="the label, URL-encoded", examples=["dog"])]
+Label = Annotated[str, PathParameter(min_length=1, description="the label, URL-encoded", examples=["dog"])]
 Key = Annotated[
     str | None,
     Header(
@@ -46,16 +48,16 @@ class Json(JSONResponse):
         return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def add_routes(app: FastAPI, service: Service) -> None:
+def add_routes(app: FastAPI, service: Service, counters: Metrics) -> None:
     """Adds every route under ``/v1``, ``/healthz`` and ``/metrics``."""
-    _add_service_routes(app, service)
-    _add_predict(app, service)
-    _add_learn(app, service)
+    _add_service_routes(app, service, counters)
+    _add_predict(app, service, counters)
+    _add_learn(app, service, counters)
     _add_class_routes(app, service)
     _add_model_routes(app, service)
 
 
-def _add_service_routes(app: FastAPI, service: Service) -> None:
+def _add_service_routes(app: FastAPI, service: Service, counters: Metrics) -> None:
     @app.get("/healthz", responses={200: {"model": schemas.Health}})
     async def healthz() -> Response:
         """Whether the service is up, and what it knows; needs no token."""
@@ -75,10 +77,10 @@ def _add_service_routes(app: FastAPI, service: Service) -> None:
     @app.get("/metrics", response_class=Response, responses={200: text, **_picked(schemas.PROBLEMS, 401, 421, 429)})
     async def metrics() -> Response:
         """Counters for Prometheus."""
-        return Response(service.metrics.text(), media_type=METRICS_MEDIA_TYPE)
+        return Response(counters.text(), media_type=METRICS_MEDIA_TYPE)
 
 
-def _add_predict(app: FastAPI, service: Service) -> None:
+def _add_predict(app: FastAPI, service: Service, counters: Metrics) -> None:
     @app.post(
         "/v1/predict",
         responses={200: {"model": schemas.Predictions}, **schemas.UPLOAD_PROBLEMS, **schemas.CONFLICT},
@@ -87,20 +89,20 @@ def _add_predict(app: FastAPI, service: Service) -> None:
     async def predict(request: Request, top: Top = 0) -> Response:
         """What is in the images: one or many files in the form's field images, or base64 in JSON."""
         with service.admission.hold_bytes() as held:
-            body = await _uploaded(request, service, await read_body(request, service.config.most_megabytes, held))
+            body = await read_images(request, service.config, held, service.predictor.pool)
             published = service.published
             if published.snapshot is None:
                 raise Problem(409, "nothing-learned", "nothing has been learned yet: teach it something first")
             most = _top(body.top, top)
             with service.admission.hold_images(len(body.images)):
                 ticket = await service.predictor.ask(published.snapshot, body.images)
-        service.metrics.images("predicted", sum(not isinstance(each, Problem) for each in ticket.results))
+        counters.predicted.inc(sum(not isinstance(each, Problem) for each in ticket.results))
         labels = [str(label) for label in published.labels]
         results = [_result(each, labels, most) for each in ticket.results]
         return Json({"results": results, "model_version": published.version})
 
 
-def _add_learn(app: FastAPI, service: Service) -> None:
+def _add_learn(app: FastAPI, service: Service, counters: Metrics) -> None:
     @app.post(
         "/v1/learn",
         responses={200: {"model": schemas.Learned}, **schemas.UPLOAD_PROBLEMS, 507: schemas.FULL},
@@ -109,10 +111,11 @@ def _add_learn(app: FastAPI, service: Service) -> None:
     async def learn(request: Request, idempotency_key: Key = None) -> Response:
         """Learns images of one label, new or known; answered when it is on the disk."""
         with service.admission.hold_bytes() as held:
-            body = await _uploaded(request, service, await read_body(request, service.config.most_megabytes, held))
-            label = check_label(body.label)
+            body = await read_images(request, service.config, held, service.predictor.pool)
             with service.admission.hold_images(len(body.images)):
-                return Json(await service.learn(label, body.images, idempotency_key))
+                answer = await service.learn(body.label, body.images, idempotency_key)
+        counters.learned.inc(0 if answer["replayed"] else answer["learned"])
+        return Json(answer)
 
 
 def _add_class_routes(app: FastAPI, service: Service) -> None:
@@ -128,16 +131,16 @@ def _add_class_routes(app: FastAPI, service: Service) -> None:
         responses={200: {"model": schemas.Changed}, **changing, **schemas.MISSING, 507: schemas.FULL},
     )
     async def restore(label: Label) -> Response:
-        """Takes the removal of a label back: it is as if it had never been removed."""
+        """Predicts a forgotten label again, as if it had never been forgotten."""
         return Json(await service.restore(label))
 
     @app.delete(
         "/v1/classes/{label:path}",
         responses={200: {"model": schemas.Changed}, **changing, **schemas.MISSING, 507: schemas.FULL},
     )
-    async def remove(label: Label) -> Response:
+    async def forget(label: Label) -> Response:
         """Never predicts the label again, until it is restored or taught anew."""
-        return Json(await service.remove(label))
+        return Json(await service.forget(label))
 
 
 def _add_model_routes(app: FastAPI, service: Service) -> None:
@@ -172,22 +175,12 @@ def _add_model_routes(app: FastAPI, service: Service) -> None:
     )
     async def merge(request: Request, idempotency_key: Key = None) -> Response:
         """Adds everything that another model has learned; it must have the same backbone, projection and prompt."""
-        return Json(await service.merge(request, idempotency_key))
-
-
-async def _uploaded(request: Request, service: Service, raw: bytes) -> Body:
-    """The images of a request, at least one and not too many."""
-    content_type = request.headers.get("content-type", "")
-    if len(raw) < LARGE_BODY:
-        body = parse(content_type, raw)
-    else:
-        loop = asyncio.get_running_loop()
-        body = await loop.run_in_executor(service.predictor.pool, parse, content_type, raw)
-    if not body.images:
-        raise Problem(422, "no-image", "there is no image: send files in the field images")
-    if len(body.images) > service.config.most_images:
-        raise Problem(413, "too-many-images", f"a request may have {service.config.most_images} images at most")
-    return body
+        # Beside the model file, because that folder can be written; its name is ours, never the client's, and one that
+        # the next start removes if this process is killed.
+        prefix = f".{service.name}.{os.getpid()}."
+        with NamedTemporaryFile(dir=service.path.parent, prefix=prefix, suffix=".part") as file:
+            await read_model(request, file.file, service.config.most_model_megabytes)
+            return Json(await service.merge(Path(file.name), idempotency_key))
 
 
 def _top(given: object, asked: int) -> int:
@@ -206,7 +199,7 @@ def _result(found: Any, labels: list[str], most: int) -> dict[str, Any]:
     return {**top[0], "top": top}
 
 
-def _classes(published: Published) -> dict[str, Any]:
+def _classes(published: PublishedModel) -> dict[str, Any]:
     judged = published.estimate.classes
     return {
         "classes": [
@@ -223,7 +216,7 @@ def _classes(published: Published) -> dict[str, Any]:
         "history": [
             {"time": time, "accuracy": accuracy, "samples": samples} for time, accuracy, samples in published.measured
         ],
-        "removed": [str(label) for label in published.removed],
+        "removed": [str(label) for label in published.forgotten],
     }
 
 

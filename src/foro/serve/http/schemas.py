@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from foro.serve.http.problems import MEDIA_TYPE
+from foro.serve.problems import MEDIA_TYPE
 
 TIME = "2026-03-01T12:00:00+00:00"
 

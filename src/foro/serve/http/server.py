@@ -1,4 +1,4 @@
-"""Runs the service until it is told to stop; then what is in work is finished, and the model saved."""
+"""Runs the service until it is asked to stop; then it finishes what it is doing and saves the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from foro.durable import DurableLearner
 from foro.errors import InputError
 from foro.learner import Learner
 from foro.serve.http.asgi import create_app
-from foro.serve.http.logs import log, start_logging
+from foro.serve.logs import log, start_logging
 from foro.serve.service_config import ServeConfig
 from foro.serve.work.service import Service
 
@@ -35,7 +35,7 @@ def serve(
     backbone: str | None = None,
     log_level: str = "info",
 ) -> None:
-    """Serves a model, which is created if it is not there; ``ready`` is told the address."""
+    """Serves a model, which is created if it is not there; ``ready`` is called with the address."""
     start_logging(log_level)
     listener = listen(config)  # first: if the port is taken, nothing else is worth doing
     # One thread for the matrix products of learning leaves the other processors to predictions.
@@ -55,7 +55,7 @@ def serve(
 
 
 def _warm_up(service: Service) -> None:
-    """Sends an image through, so that the first one that somebody asks for is not slower than others."""
+    """Sends an image through, so that the first request is not slower than others."""
     backbone = service.backbone
     backbone.forward(backbone.embed(np.zeros((1, 3, backbone.image_size, backbone.image_size), np.float32)))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from foro.serve.http.problems import too_busy
+from foro.serve.problems import too_busy
+
+MEGABYTE = 2**20
 
 
 class Admission:

@@ -1,4 +1,4 @@
-"""An encoded image from anybody, as the small upright RGB image that the backbone will see."""
+"""An encoded image from any client, as the small upright RGB image that the backbone will see."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from PIL import Image
 from foro.errors import InputError
 from foro.images.load import NARROWEST, load_image
 from foro.images.preprocessing import Preprocessing
-from foro.serve.http.problems import Problem
+from foro.serve.problems import Problem
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
 """Pillow knows more; some of them start other programs."""

@@ -1,6 +1,6 @@
 """Predictions of many requests at once: decoded by a few threads, then sent through the backbone together.
 
-Nobody waits for a batch to fill: while one is computed, the next gathers by itself.
+No request waits for a batch to fill: while one batch is computed, the next one gathers.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ import numpy as np
 
 from foro.backbones import Backbone
 from foro.features.readout import readout
-from foro.serve.http.problems import Problem
+from foro.heads.calibration import probabilities
+from foro.serve.problems import Problem
 from foro.serve.work.decoding import Pictures
-from foro.serve.work.publication import likely_labels
 from foro.snapshot import Snapshot
 from foro.types import Float32, Float64
 from foro.util.system import allowed_cores
 
 TOGETHER = 16
 """Most images of a batch; the backbone cuts it further as suits it."""
+
+ROWS = 8
+"""Rows of every matrix product: always as many, so that no digit of an answer depends on what else was asked."""
 
 
 class Ticket:
@@ -140,3 +143,15 @@ class Predictor:
             likely = likely_labels(batch[numbers[0]].ticket.snapshot, features[numbers])
             for number, row in zip(numbers, likely, strict=True):
                 batch[number].ticket.put(batch[number].position, row)
+
+
+def likely_labels(snapshot: Snapshot, features: Float32) -> Float64:
+    """How likely each label is (n, c), for features (n, d)."""
+    likely = np.empty((len(features), len(snapshot.labels)))
+    rows = np.zeros((ROWS, features.shape[1]), np.float32)
+    for start in range(0, len(features), ROWS):
+        part = features[start : start + ROWS]
+        rows[: len(part)] = part
+        scores = snapshot.score_features(rows)
+        likely[start : start + ROWS] = probabilities(scores, snapshot.sharpness)[: len(part)]
+    return likely

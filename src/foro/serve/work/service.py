@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import os
+import unicodedata
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, BinaryIO
 
 from PIL import Image
-from starlette.requests import Request
 
 from foro.durable import DurableLearner
 from foro.labels import find_label
-from foro.serve.http.admission import Admission
-from foro.serve.http.bodies import MEGABYTE
-from foro.serve.http.metrics import Metrics
-from foro.serve.http.model_upload import receive_model
-from foro.serve.http.problems import Problem
+from foro.serve.problems import Problem
 from foro.serve.service_config import ServeConfig
+from foro.serve.work.admission import MEGABYTE, Admission
 from foro.serve.work.decoding import Pictures
 from foro.serve.work.predictor import Predictor
-from foro.serve.work.publication import Published
+from foro.serve.work.published_model import PublishedModel
 from foro.serve.work.teacher import Teacher
 from foro.serve.work.uploaded_model import read_other
 from foro.types import Label
 
+LONGEST_LABEL = 200
 BODIES_AT_ONCE = 8
 """Bodies of the largest size that may be in memory together."""
 
@@ -40,22 +37,18 @@ class Service:
         self.path = Path(durable.path)
         self.name = self.path.name
         self.backbone = durable.learner.backbone
-        self.metrics = Metrics()
         self.admission = Admission(int(BODIES_AT_ONCE * config.most_megabytes * MEGABYTE), config.most_waiting)
         self.pictures = Pictures(self.backbone.preprocessing, config.most_megapixels)
         self.predictor = Predictor(self.backbone, self.pictures)
         self.teacher = Teacher(durable, config.save_seconds)
-        self.metrics.gauge("foro_waiting_images", "Images in work.", lambda: self.admission.images)
-        self.metrics.gauge("foro_waiting_changes", "Changes that wait for their turn.", lambda: self.teacher.depth)
-        self.metrics.gauge("foro_classes", "Labels that are known.", lambda: len(self.published.labels))
-        self.metrics.gauge("foro_samples", "Samples of the model.", lambda: self.published.samples)
 
     @property
-    def published(self) -> Published:
+    def published(self) -> PublishedModel:
         return self.teacher.published
 
-    async def learn(self, label: str, images: Sequence[bytes | None], key: str | None) -> dict[str, Any]:
-        """Learns encoded images; those that cannot be read are skipped."""
+    async def learn(self, given: object, images: Sequence[bytes | None], key: str | None) -> dict[str, Any]:
+        """Learns encoded images under the given label; those that cannot be read are skipped."""
+        label = check_label(given)
         loop, pool = asyncio.get_running_loop(), self.predictor.pool
         found = await asyncio.gather(*(loop.run_in_executor(pool, self.pictures, data) for data in images))
         skipped = [{"index": at, "detail": each.detail} for at, each in enumerate(found) if isinstance(each, Problem)]
@@ -86,8 +79,6 @@ class Service:
             return {**facts, "learned": report.samples, "seconds": round(report.seconds, 4)}, done is not None
 
         facts, replayed = await self.teacher.make(change)
-        if not replayed:
-            self.metrics.images("learned", facts["learned"])
         return {
             "label": label,
             "learned": facts["learned"],
@@ -99,8 +90,8 @@ class Service:
             "replayed": replayed,
         }
 
-    async def remove(self, text: str) -> dict[str, Any]:
-        """Forgets a label."""
+    async def forget(self, text: str) -> dict[str, Any]:
+        """Never predicts a label again, until it is restored or taught anew."""
 
         def change(durable: DurableLearner) -> Label:
             label = find_label(text, durable.learner.labels)
@@ -112,7 +103,7 @@ class Service:
         return self._changed(await self.teacher.make(change))
 
     async def restore(self, text: str) -> dict[str, Any]:
-        """Takes the removal of a label back."""
+        """Takes forget back."""
 
         def change(durable: DurableLearner) -> Label:
             label = find_label(text, durable.learner.encoder.forgotten)
@@ -137,21 +128,16 @@ class Service:
         file = await self.teacher.make(change)
         return file, os.fstat(file.fileno()).st_size
 
-    async def merge(self, request: Request, key: str | None) -> dict[str, Any]:
+    async def merge(self, uploaded: Path, key: str | None) -> dict[str, Any]:
         """Adds what the uploaded model has learned."""
-        # Beside the model file, because that folder can be written; its name is ours, never the client's, and one that
-        # the next start removes if this process is killed.
-        prefix = f".{self.name}.{os.getpid()}."
-        with NamedTemporaryFile(dir=self.path.parent, prefix=prefix, suffix=".part") as file:
-            await receive_model(request, file.file, self.config.most_model_megabytes)
 
-            def change(durable: DurableLearner) -> tuple[int, bool]:
-                done = durable.seen(key) if key is not None else None
-                other = read_other(Path(file.name), durable.learner)
-                durable.merge(other, key=key)
-                return other.encoder.samples, done is not None
+        def change(durable: DurableLearner) -> tuple[int, bool]:
+            done = durable.seen(key) if key is not None else None
+            other = read_other(uploaded, durable.learner)
+            durable.merge(other, key=key)
+            return other.encoder.samples, done is not None
 
-            added, replayed = await self.teacher.make(change)
+        added, replayed = await self.teacher.make(change)
         published = self.published
         return {"classes": len(published.labels), "samples": published.samples, "added": added, "replayed": replayed}
 
@@ -159,3 +145,23 @@ class Service:
         """Finishes what was asked for, saves, and lets go of the model."""
         self.predictor.close()
         self.teacher.close()
+
+
+def check_label(text: object) -> str:
+    """A label that people can read, type and put into an address; white space around it does not count."""
+    if not isinstance(text, str):
+        raise _refused("a label is needed, as text")
+    label = unicodedata.normalize("NFC", text).strip()
+    if not label:
+        raise _refused("a label is needed: it must not be empty")
+    if len(label) > LONGEST_LABEL:
+        raise _refused(f"a label has {LONGEST_LABEL} characters at most")
+    if any(unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") for each in label):
+        raise _refused("a label must be one line of text, without control characters")
+    if label in (".", ".."):
+        raise _refused("a dot is no label: browsers take it out of addresses")
+    return label
+
+
+def _refused(detail: str) -> Problem:
+    return Problem(422, "bad-label", detail)

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from foro.durable import MOST_JOURNAL, DurableLearner
 from foro.errors import FoRoError, ModelFileError
-from foro.serve.http.logs import LOGGER, log
-from foro.serve.http.problems import Problem
-from foro.serve.work.publication import Published
+from foro.serve.logs import LOGGER, log
+from foro.serve.problems import Problem
+from foro.serve.work.published_model import PublishedModel
 
 Result = TypeVar("Result")
 
@@ -35,7 +35,7 @@ class Job:
         self.made: Future[Any] = Future()
         self.shown: Future[None] = Future()
         for each in (self.made, self.shown):
-            each.set_running_or_notify_cancel()  # whoever stops waiting does not stop the change
+            each.set_running_or_notify_cancel()  # a client that stops waiting does not stop the change
 
 
 class Teacher:
@@ -47,7 +47,7 @@ class Teacher:
         self._jobs: deque[Job] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        self.published = Published.of(durable.learner)
+        self.published = PublishedModel.of(durable.learner)
         self._thread = threading.Thread(target=self._run, name="foro-teach", daemon=True)
         self._thread.start()
 
@@ -131,7 +131,7 @@ class Teacher:
             accuracy = learner.encoder.estimate().accuracy if learner.labels else None
             if accuracy is not None:
                 learner.ledger.measure(accuracy, learner.encoder.samples)
-            self.published = Published.of(learner)
+            self.published = PublishedModel.of(learner)
         except Exception:
             LOGGER.exception("the classifier could not be made anew: predictions go on with the last one")
 

@@ -1,4 +1,4 @@
-"""Another model, sent by somebody: read with suspicion, and tried on a twin before it may touch our own."""
+"""A model that a client sent: read with suspicion, and merged with a blank twin before it may touch our own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from foro.errors import FoRoError
 from foro.files import read_model
 from foro.labels import check_labels
 from foro.learner import Learner
-from foro.serve.http.problems import Problem
+from foro.serve.problems import Problem
 
 LONGEST_HEADER = 16 * 2**20
 """Bytes of its description, which takes many times as much memory; the numbers themselves are only mapped."""
