@@ -15,8 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from foro.backbones import Backbone
-from foro.features.readout import readout
-from foro.heads.calibration import probabilities
 from foro.serve.problems import Problem
 from foro.serve.work.decoding import Pictures
 from foro.snapshot import Snapshot
@@ -25,9 +23,6 @@ from foro.util.system import allowed_cores
 
 TOGETHER = 16
 """Most images of a batch; the backbone cuts it further as suits it."""
-
-ROWS = 8
-"""Rows of every matrix product: always as many, so that no digit of an answer depends on what else was asked."""
 
 
 class Ticket:
@@ -114,44 +109,21 @@ class Predictor:
     def _run(self) -> None:
         while batch := self._next():
             try:
-                self._answer(batch)
+                likely = batch[0].ticket.snapshot.pixel_probabilities(np.stack([each.pixels for each in batch]))
+                for each, row in zip(batch, likely, strict=True):
+                    each.ticket.put(each.position, row)
             except Exception as error:
                 for each in batch:
                     each.ticket.fail(error)
 
     def _next(self) -> list[_Waiting]:
-        """What waits, as far as it shares a prompt; empty when all is done."""
+        """What waits, as far as it shares a snapshot; empty when all is done."""
         with self._changed:
             while not self._waiting and not self._closed:
                 self._changed.wait()
             batch: list[_Waiting] = []
             while self._waiting and len(batch) < TOGETHER:
-                if batch and self._waiting[0].ticket.snapshot.prompt is not batch[0].ticket.snapshot.prompt:
+                if batch and self._waiting[0].ticket.snapshot is not batch[0].ticket.snapshot:
                     break
                 batch.append(self._waiting.popleft())
             return batch
-
-    def _answer(self, batch: list[_Waiting]) -> None:
-        first = batch[0].ticket.snapshot
-        prompts = None if first.prompt is None else first.prompt[None]
-        tokens = self._backbone.embed(np.stack([each.pixels for each in batch]))
-        features = readout(self._backbone.forward(tokens, prompts)[0], first.readout_layers)
-        by_snapshot: dict[int, list[int]] = {}
-        for number, each in enumerate(batch):
-            by_snapshot.setdefault(id(each.ticket.snapshot), []).append(number)
-        for numbers in by_snapshot.values():
-            likely = likely_labels(batch[numbers[0]].ticket.snapshot, features[numbers])
-            for number, row in zip(numbers, likely, strict=True):
-                batch[number].ticket.put(batch[number].position, row)
-
-
-def likely_labels(snapshot: Snapshot, features: Float32) -> Float64:
-    """How likely each label is (n, c), for features (n, d)."""
-    likely = np.empty((len(features), len(snapshot.labels)))
-    rows = np.zeros((ROWS, features.shape[1]), np.float32)
-    for start in range(0, len(features), ROWS):
-        part = features[start : start + ROWS]
-        rows[: len(part)] = part
-        scores = snapshot.score_features(rows)
-        likely[start : start + ROWS] = probabilities(scores, snapshot.sharpness)[: len(part)]
-    return likely

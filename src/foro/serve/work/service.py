@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import unicodedata
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any, BinaryIO
 from PIL import Image
 
 from foro.durable import DurableLearner
-from foro.labels import find_label
+from foro.errors import InputError
+from foro.labels import check_label, find_label
 from foro.serve.problems import Problem
 from foro.serve.service_config import ServeConfig
 from foro.serve.work.admission import MEGABYTE, Admission
@@ -24,7 +24,6 @@ from foro.serve.work.teacher import Teacher
 from foro.serve.work.uploaded_model import read_other
 from foro.types import Label
 
-LONGEST_LABEL = 200
 BODIES_AT_ONCE = 8
 """Bodies of the largest size that may be in memory together."""
 
@@ -48,7 +47,7 @@ class Service:
 
     async def learn(self, given: object, images: Sequence[bytes | None], key: str | None) -> dict[str, Any]:
         """Learns encoded images under the given label; those that cannot be read are skipped."""
-        label = check_label(given)
+        label = _text_label(given)
         loop, pool = asyncio.get_running_loop(), self.predictor.pool
         found = await asyncio.gather(*(loop.run_in_executor(pool, self.pictures, data) for data in images))
         skipped = [{"index": at, "detail": each.detail} for at, each in enumerate(found) if isinstance(each, Problem)]
@@ -60,8 +59,7 @@ class Service:
             digest = sha256(b"".join(sha256(data or b"").digest() for data in images)).hexdigest()
             done = durable.seen(key) if key is not None else None
             encoder = durable.learner.encoder
-            name = find_label(label, durable.learner.labels)
-            name = label if name is None else name
+            (name,) = encoder.known_as([label])
             facts = {
                 "label": label,
                 "count": encoder.counts.get(name, 0) + len(readable),
@@ -147,21 +145,12 @@ class Service:
         self.teacher.close()
 
 
-def check_label(text: object) -> str:
-    """A label that people can read, type and put into an address; white space around it does not count."""
-    if not isinstance(text, str):
-        raise _refused("a label is needed, as text")
-    label = unicodedata.normalize("NFC", text).strip()
-    if not label:
-        raise _refused("a label is needed: it must not be empty")
-    if len(label) > LONGEST_LABEL:
-        raise _refused(f"a label has {LONGEST_LABEL} characters at most")
-    if any(unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") for each in label):
-        raise _refused("a label must be one line of text, without control characters")
-    if label in (".", ".."):
-        raise _refused("a dot is no label: browsers take it out of addresses")
-    return label
-
-
-def _refused(detail: str) -> Problem:
-    return Problem(422, "bad-label", detail)
+def _text_label(given: object) -> str:
+    """A label as a client may give it: text that the rule for labels allows."""
+    try:
+        if isinstance(given, str):
+            return str(check_label(given))
+        detail = "a label is needed, as text"
+    except InputError as error:
+        detail = str(error)
+    raise Problem(422, "bad-label", detail)
