@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from foro.features.cache import FeatureCache
-from foro.research.protocol.bench import Bench, DataOptions
+from foro.research.protocol.experiment_setup import DataOptions, Setup
 from foro.research.protocol.runner import Runner
 from foro.research.protocol.spec import RunSpec
 
@@ -31,22 +31,22 @@ def main() -> None:
     parser.add_argument("--projection-dims", default="512,1024")
     options = parser.parse_args()
     data = DataOptions(str(DATA), options.train_per_class, options.test_per_class)
-    bench = Bench(options.backbone, options.image_size, data)
+    setup = Setup(options.backbone, options.image_size, data)
     specs = [
         RunSpec("cifar100", int(tasks), "kem", seed, {"projection_dim": int(width)})
         for width in options.projection_dims.split(",")
         for tasks in options.tasks.split(",")
         for seed in range(options.seeds)
     ]
-    bench.backbone.fingerprint  # noqa: B018  loaded before the clock starts
+    setup.backbone.fingerprint  # noqa: B018  loaded before the clock starts
     table = Table("T", "M", "seed", "without (s)", "with (s)", "ratio", "same accuracies")
     table.title = (
-        f"KEM, {bench.dataset('cifar100').description}, {bench.backbone.name} at {bench.backbone.image_size} px"
+        f"KEM, {setup.dataset('cifar100').description}, {setup.backbone.name} at {setup.backbone.image_size} px"
     )
     totals = [0.0, 0.0]
     with tempfile.TemporaryDirectory() as folder:
-        cached = Runner(bench, Path(folder, "with"), FeatureCache(Path(folder, "features")))
-        plain = Runner(bench, Path(folder, "without"))
+        cached = Runner(setup, Path(folder, "with"), FeatureCache(Path(folder, "features")))
+        plain = Runner(setup, Path(folder, "without"))
         for spec in specs:
             seconds, matrices = [], []
             for runner in (plain, cached):

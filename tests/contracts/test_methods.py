@@ -14,8 +14,8 @@ import pytest
 from foro.backbones import Backbone, load_backbone
 from foro.errors import FoRoError, InputError, ModelFileError
 from foro.research.baselines.baseline import Baseline
-from foro.research.methods.method import Method, find_method, list_methods
-from foro.research.protocol.shared_settings import free
+from foro.research.methods.method import Method
+from foro.research.protocol.method_catalog import find_method, list_methods, overrides_for
 from foro.util.tensors import read_tensors
 from tests.backbones.reference import tiny_checkpoint
 from tests.conftest import textures
@@ -51,7 +51,7 @@ every_method = pytest.mark.parametrize("name", NAMES)
 
 def build(name: str, backbone: Backbone, seed: int = 0, **more: Any) -> Method:
     method = find_method(name)
-    return method.build(backbone, method.resolve({**free(name, QUICK), **OWN.get(name, {}), **more}), seed)
+    return method.build(backbone, method.resolve({**overrides_for(name, QUICK), **OWN.get(name, {}), **more}), seed)
 
 
 def scores(method: Method, images: Any) -> Any:
@@ -83,7 +83,7 @@ def test_is_described_and_has_a_help_text_for_every_setting(name: str) -> None:
 @every_method
 def test_refuses_settings_that_it_does_not_have_or_cannot_take(name: str) -> None:
     method = find_method(name)
-    for overrides in ({"temprature": 1}, {next(iter(free(name, QUICK))): "many"}):
+    for overrides in ({"temprature": 1}, {next(iter(overrides_for(name, QUICK))): "many"}):
         with pytest.raises(InputError):
             method.resolve(overrides)
 
@@ -167,7 +167,7 @@ def test_neither_memory_nor_file_grows_with_the_number_of_samples(
 ) -> None:
     import torch
 
-    method = build(name, tiny_backbone, **free(name, {"epochs": 1}))
+    method = build(name, tiny_backbone, **overrides_for(name, {"epochs": 1}))
     images, labels = textures(24)
 
     def held() -> int:
@@ -196,7 +196,7 @@ def test_a_class_adds_no_more_than_its_paper_says(name: str, tiny_backbone: Back
     """A row of the head with its bias, and for DSG the embedding of the class in its generator."""
     sizes = []
     for classes in (2, 5):
-        method = build(name, tiny_backbone, **free(name, {"epochs": 1}))
+        method = build(name, tiny_backbone, **overrides_for(name, {"epochs": 1}))
         method.learn(*textures(4, classes=classes))
         method.save(tmp_path / "model")
         arrays, _ = read_tensors(tmp_path / "model")

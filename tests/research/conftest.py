@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foro.research.protocol.bench import Bench, DataOptions
+from foro.research.protocol.experiment_setup import DataOptions, Setup
 from tests.backbones.reference import save_checkpoint, tiny_checkpoint
 
 SMALL = {"projection_dim": 64, "generations": 2, "population": 4, "search_images": 16, "online_batch": 8}
@@ -19,8 +19,8 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def bench(tiny_folder: Path) -> Bench:
-    return Bench(str(tiny_folder), data=DataOptions(train_per_class=8, test_per_class=4))
+def setup(tiny_folder: Path) -> Setup:
+    return Setup(str(tiny_folder), data=DataOptions(train_per_class=8, test_per_class=4))
 
 
 @pytest.fixture(autouse=True)

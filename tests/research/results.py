@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from foro.research.methods.method import find_method
+from foro.research.protocol.method_catalog import find_method
 from foro.research.protocol.record import FORMAT, Record, results_of, write_json
-from foro.research.studies.study import Ask
+from foro.research.studies.study import Request
 
 TIMES = {"seconds", "peak_megabytes", "started", "finished"}
 
@@ -20,37 +20,42 @@ def without_times(value: Any) -> Any:
 
 
 def made_up(
-    ask: Ask, seed: int, accuracy: float = 0.8, folder: Path = Path("made-up"), cached: int = 0, **changes: Any
+    request: Request, seed: int, accuracy: float = 0.8, folder: Path = Path("made-up"), cached: int = 0, **changes: Any
 ) -> Record:
     """A record of what was asked for, in which every accuracy is the same."""
-    assert isinstance(ask.tasks, int)
-    rows = [[accuracy] * (now + 1) for now in range(ask.tasks)]
-    tests = [10] * ask.tasks
+    tasks = request.tasks
+    assert isinstance(tasks, int)
+    rows = [[accuracy] * (now + 1) for now in range(tasks)]
+    tests = [10] * tasks
     stage = {"seconds": 2.0, "peak_megabytes": 100.0 + seed, "cached_passes": cached}
     learn = {**stage, "forward_passes": 40, "backward_passes": 0, "note": None}
     content = {
         "format": FORMAT,
         "schema": 1,
         "command": f"foro experiment run --seeds {seed} <&>",
-        "method": ask.method,
-        "settings": find_method(ask.method).resolve(ask.settings),
-        "overrides": dict(ask.settings),
+        "method": request.method,
+        "settings": find_method(request.method).resolve(request.settings),
+        "overrides": dict(request.settings),
         "common": {},
         "seed": seed,
         "data": {
-            "name": ask.dataset,
-            "title": ask.dataset.upper(),
-            "description": f"{ask.dataset}: 50 of 500 train images a class",
-            "fingerprint": ask.dataset,
+            "name": request.dataset,
+            "title": request.dataset.upper(),
+            "description": f"{request.dataset}: 50 of 500 train images a class",
+            "fingerprint": request.dataset,
             "classes": 100,
-            "train_images": 20 * ask.tasks,
-            "test_images": 10 * ask.tasks,
+            "train_images": 20 * tasks,
+            "test_images": 10 * tasks,
             "complete": False,
             "train_per_class": 50,
             "test_per_class": 20,
             "skipped_images": 0,
         },
-        "stream": {"tasks": ask.tasks, "blur": 0.0, "description": f"{ask.dataset}; {ask.tasks} tasks, class order"},
+        "stream": {
+            "tasks": request.tasks,
+            "blur": 0.0,
+            "description": f"{request.dataset}; {request.tasks} tasks, class order",
+        },
         "backbone": {"name": "nano", "source": "nano", "fingerprint": "f" * 64, "image_size": 64, "preprocessing": {}},
         "versions": {"foro": "0"},
         "machine": {"cores": 2},
@@ -58,12 +63,12 @@ def made_up(
         "started": "then",
         "finished": "now",
         "accuracy": rows,
-        "tasks": [{"labels": [], "train_images": 20, "test_images": 10, "learn": learn, "test": stage}] * ask.tasks,
+        "tasks": [{"labels": [], "train_images": 20, "test_images": 10, "learn": learn, "test": stage}] * tasks,
         "results": results_of(rows, tests),
     }
     content.update(changes)
-    name = f"{ask.dataset}-{ask.tasks}-{ask.method}-{seed}-{'-'.join(map(str, ask.settings.values()))}.json"
-    record = Record(folder / name, content)
+    values = "-".join(map(str, request.settings.values()))
+    record = Record(folder / f"{request.dataset}-{tasks}-{request.method}-{seed}-{values}.json", content)
     if folder.is_dir():
         write_json(record.path, content)
     return record

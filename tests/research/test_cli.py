@@ -14,9 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from foro.cli.app import app
+from foro.cli.experiment import listed, task_sizes
 from foro.config import parse_settings
 from foro.errors import InputError
-from foro.research.protocol import options
+from foro.research.studies.all_studies import STUDIES
 
 
 def run(*arguments: object) -> str:
@@ -77,9 +78,10 @@ def test_the_command_in_a_result_repeats_it(usual: list[Any], tmp_path: Path) ->
 
 
 def test_list_and_help() -> None:
-    listed = json.loads(run("list", "--json"))
-    assert {"foro", "foro-paper", "kem", "fitness"} <= listed["methods"].keys()
-    assert "cifar100" in listed["datasets"]
+    shown = json.loads(run("list", "--json"))
+    assert {"foro", "foro-paper", "kem", "fitness"} <= shown["methods"].keys()
+    assert "cifar100" in shown["datasets"]
+    assert shown["studies"]["lambda"] == "Table 4: weight of the activation discrepancy"
     assert "foro-paper" in run("list")
     settings = json.loads(run("list", "kem", "--json"))
     assert settings["projection_dim"] == {
@@ -90,6 +92,8 @@ def test_list_and_help() -> None:
     assert "distillation" in run("list", "lwf")
     for command in ("run", "table", "figure", "report", "list"):
         assert f"foro experiment {command}" in run(command, "--help")
+    for study in STUDIES:
+        assert f"{study.number}: {study.title}" in run(study.kind, "--help")
 
 
 def test_a_mistake_is_one_line(tiny_folder: Path, tmp_path: Path) -> None:
@@ -106,6 +110,7 @@ def test_a_mistake_is_one_line(tiny_folder: Path, tmp_path: Path) -> None:
         (["run", "--dataset", "digits", "--seeds", "-1"], "a seed must be a whole number that is not negative, not -1"),
         (["table", "lambda", "--methods", "kem"], "kem has no row in the table lambda"),
         (["table", "comparison", "--values", "1"], "the table comparison varies no setting"),
+        (["figure", "lambda"], "there is no figure 'lambda'; choose among population, prompts, tasks"),
     ],
 )
 def test_what_would_be_passed_over_is_refused(given: list[str], said: str) -> None:
@@ -128,9 +133,9 @@ def test_ctrl_c_says_so_and_the_same_command_goes_on(usual: list[Any], tmp_path:
 
 
 def test_what_is_written_on_the_command_line() -> None:
-    assert options.words("a, b,,a") == ("a", "b")
-    assert options.task_lists("5,50+25+25") == (5, (50, 25, 25))
-    assert options.numbers("0.1,2", "values") == (0.1, 2.0)
+    assert listed("a, b,,a", "methods", str) == ("a", "b")
+    assert listed("5,50+25+25", "tasks", task_sizes) == (5, (50, 25, 25))
+    assert listed("0.1,2", "values", float) == (0.1, 2.0)
     given = ["population=4", "regularisation=auto", "online=True", "projection_dim=None", "discrepancy_weight=1e-1"]
     assert parse_settings(given) == {
         "population": 4,
@@ -141,7 +146,9 @@ def test_what_is_written_on_the_command_line() -> None:
     }
     with pytest.raises(InputError, match="a setting is written name=value, not 'population'"):
         parse_settings(["population"])
-    with pytest.raises(InputError, match="seeds must be whole numbers, not 'x'"):
-        options.integers("0,x", "seeds")
+    with pytest.raises(InputError, match="seeds must be whole numbers with commas between them, not '0,x'"):
+        listed("0,x", "seeds", int)
     with pytest.raises(InputError, match="values must be numbers"):
-        options.numbers("one", "values")
+        listed("one", "values", float)
+    with pytest.raises(InputError, match="methods must be at least one, not ','"):
+        listed(",", "methods", str)

@@ -8,7 +8,8 @@ import pytest
 from foro.backbones import Backbone
 from foro.errors import InputError
 from foro.research.methods.learner_method import LearnerMethod
-from foro.research.methods.method import Method, find_method, register
+from foro.research.methods.method import Method, register
+from foro.research.protocol.method_catalog import find_method
 from tests.conftest import textures
 from tests.research.conftest import SMALL
 

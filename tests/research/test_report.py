@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from foro.errors import InputError
-from foro.research.studies.study import Ask
+from foro.research.studies.study import Request
 from foro.research.tables.report import render_report, write_report
 from tests.research.results import made_up
 
@@ -35,9 +35,9 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def html() -> str:
-    asks = [Ask("cifar100", tasks, method) for tasks in (5, 25) for method in ("foro", "kem")]
-    asks += [Ask("cifar100", 25, "foro", {"population": size}) for size in (2, 4)]
-    return render_report([made_up(ask, seed, 0.7 + seed / 50) for ask in asks for seed in (0, 1)])
+    requests = [Request("cifar100", tasks, method) for tasks in (5, 25) for method in ("foro", "kem")]
+    requests += [Request("cifar100", 25, "foro", {"population": size}) for size in (2, 4)]
+    return render_report([made_up(request, seed, 0.7 + seed / 50) for request in requests for seed in (0, 1)])
 
 
 def test_is_self_contained_and_has_no_id_twice(html: str) -> None:
@@ -64,20 +64,20 @@ def test_sweeps_are_not_among_the_methods_of_a_stream(html: str) -> None:
 
 
 def test_blurry_runs_are_another_stream() -> None:
-    ask = Ask("cifar100", 5, "kem")
+    request = Request("cifar100", 5, "kem")
     about = "cifar100: 50 of 500 train images a class; 5 tasks, class order from seed 0"
     blurry = {"tasks": 5, "blur": 0.2, "description": f"{about}, 20 % of each class's train images in other tasks"}
     sharp = {"tasks": 5, "blur": 0.0, "description": about}
-    html = render_report([made_up(ask, 0, stream=stream) for stream in (sharp, blurry)])
+    html = render_report([made_up(request, 0, stream=stream) for stream in (sharp, blurry)])
     assert html.count("<h3>CIFAR100, 5 tasks</h3>") == 2
 
 
 def test_is_written_from_a_folder_of_results(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no results"):
         write_report(tmp_path, tmp_path / "report.html")
-    made_up(Ask("cifar100", 5, "foro"), 0, folder=tmp_path)
+    made_up(Request("cifar100", 5, "foro"), 0, folder=tmp_path)
     removed = made_up(
-        Ask("cifar100", 5, "kem"), 0, folder=tmp_path, method="baseline-not-installed", overrides={"a": 1}
+        Request("cifar100", 5, "kem"), 0, folder=tmp_path, method="baseline-not-installed", overrides={"a": 1}
     )
     (tmp_path / "notes.json").write_text("[]")
     assert write_report(tmp_path, tmp_path / "report.html") == 2

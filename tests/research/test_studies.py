@@ -1,4 +1,4 @@
-"""Tables and figures: what they ask for, what they show, and that nothing is filled in that was not run."""
+"""Tables and figures: what they request for, what they show, and that nothing is filled in that was not run."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ from pathlib import Path
 import pytest
 
 from foro.errors import InputError
-from foro.research.methods.method import find_method
-from foro.research.protocol.bench import Bench
+from foro.research.protocol.experiment_setup import Setup
+from foro.research.protocol.method_catalog import find_method
 from foro.research.protocol.record import Record
+from foro.research.protocol.run_groups import Mean
 from foro.research.protocol.runner import Runner
 from foro.research.studies import paper
-from foro.research.studies.answer import answered, from_records, write_table
-from foro.research.studies.study import Ask, Choice, find_study, list_studies
+from foro.research.studies.all_studies import find_study, list_studies
+from foro.research.studies.study import Choice, Request
+from foro.research.studies.table import Row, Table
+from foro.research.studies.tables_from_runs import from_records, run_study
+from foro.research.tables.footnotes import Footnotes
+from foro.research.tables.formats import write_table
 from foro.research.tables.markdown import to_csv, to_entries, to_markdown
 from foro.research.tables.report import html_table
-from foro.research.tables.table import Footnotes, Row, Table
-from foro.research.tables.value import Value
 from tests.research.conftest import SMALL
 from tests.research.results import made_up
 
 
-def nothing(_ask: Ask) -> Sequence[Record]:
+def nothing(_request: Request) -> Sequence[Record]:
     return ()
 
 
-def run_with(*seeds: int, accuracy: float = 0.8) -> Callable[[Ask], Sequence[Record]]:
+def run_with(*seeds: int, accuracy: float = 0.8) -> Callable[[Request], Sequence[Record]]:
     """Answers everything with runs of these seeds, a tenth apart."""
-    return lambda ask: [made_up(ask, seed, accuracy + seed / 100) for seed in seeds]
+    return lambda request: [made_up(request, seed, accuracy + seed / 100) for seed in seeds]
 
 
 def row(table: Table, label: str, method: str | None, section: int = 0) -> Row:
@@ -45,14 +48,17 @@ def test_without_a_run_there_are_the_papers_figures_and_no_others(study) -> None
     assert any(cell.paper for cell in table.cells())
     assert not any(cell.ours or cell.difference or cell.sources for cell in table.cells())
     assert "<sup>" not in to_markdown(table)
-    assert study.asks(Choice())
-    assert {ask.method for ask in study.asks(Choice(methods=("foro-paper",)))} == {"foro-paper"}
+    assert study.requests(Choice())
+    assert {request.method for request in study.requests(Choice(methods=("foro-paper",)))} == {"foro-paper"}
 
 
 def test_each_study_asks_for_what_the_paper_has() -> None:
     def asked(name: str, choice: Choice) -> list[tuple[object, ...]]:
         (study,) = (study for study in list_studies() if study.name == name)
-        return [(ask.dataset, ask.tasks, ask.method, *ask.settings.items()) for ask in study.asks(choice)]
+        return [
+            (request.dataset, request.tasks, request.method, *request.settings.items())
+            for request in study.requests(choice)
+        ]
 
     kem = Choice(methods=("kem",))
     streams = [(dataset, tasks) for dataset in ("cifar100", "imagenet_r", "cub200") for tasks in (5, 25)]
@@ -96,10 +102,10 @@ def test_every_changed_setting_is_told_once() -> None:
     study = find_study("comparison", "table")
     changed = {"projection_dim": 64, "preset": "fast"}
 
-    def answers(ask: Ask) -> Sequence[Record]:
-        known = find_method(ask.method).resolve({})
+    def answers(request: Request) -> Sequence[Record]:
+        known = find_method(request.method).resolve({})
         settings = {name: value for name, value in changed.items() if name in known}
-        return [made_up(Ask(ask.dataset, ask.tasks, ask.method, settings), 0)]
+        return [made_up(Request(request.dataset, request.tasks, request.method, settings), 0)]
 
     text = to_markdown(study.build(Choice(("cifar100",), (5,), ("kem", "ranpac")), answers))
     assert "projection_dim = 64; seed 0." in text
@@ -110,8 +116,8 @@ def test_every_changed_setting_is_told_once() -> None:
 
 
 def test_what_a_run_said_and_how_its_stream_was_cut_is_told() -> None:
-    def answers(ask: Ask) -> Sequence[Record]:
-        record = made_up(ask, 0)
+    def answers(request: Request) -> Sequence[Record]:
+        record = made_up(request, 0)
         tasks = [{**task, "labels": ["a"] * (2 - number % 2)} for number, task in enumerate(record.content["tasks"])]
         tasks[0] = {**tasks[0], "learn": {**tasks[0]["learn"], "note": "the prompt was too long"}}
         return [Record(record.path, {**record.content, "tasks": tasks})]
@@ -124,7 +130,7 @@ def test_ours_stands_beside_the_papers_with_the_difference_and_the_conditions() 
     choice = Choice(datasets=("cifar100",), tasks=(5,), methods=("foro", "kem"))
     table = find_study("comparison", "table").build(choice, run_with(0, 1))
     cell = row(table, "FoRo", "foro").cells[0]
-    assert cell.paper == Value(88.3, 1.18, 3)
+    assert cell.paper == Mean(88.3, 1.18, 3)
     assert cell.ours is not None
     assert cell.ours.mean == pytest.approx(80.5)
     assert cell.ours.deviation == pytest.approx(0.7071, abs=1e-4)
@@ -173,14 +179,16 @@ def test_runs_under_other_conditions_have_another_mark() -> None:
 def test_an_average_needs_every_stream_and_takes_the_seeds_that_all_have() -> None:
     study = find_study("comparison", "table")
 
-    def some(ask: Ask) -> Sequence[Record]:
-        return run_with(0, 1)(ask) if ask.method == "kem" and ask.dataset != "cub200" else run_with(0)(ask)
+    def some(request: Request) -> Sequence[Record]:
+        return (
+            run_with(0, 1)(request) if request.method == "kem" and request.dataset != "cub200" else run_with(0)(request)
+        )
 
     whole = study.build(Choice(), some)
     kem = row(whole, "KEM", "kem", section=3).cells[0]
-    assert kem.ours == Value(pytest.approx(80.0), None, 1)  # type: ignore[arg-type]
-    assert kem.paper == Value(81.4)
-    none = study.build(Choice(), lambda ask: () if ask.dataset == "cub200" else run_with(0)(ask))
+    assert kem.ours == Mean(pytest.approx(80.0), None, 1)  # type: ignore[arg-type]
+    assert kem.paper == Mean(81.4)
+    none = study.build(Choice(), lambda request: () if request.dataset == "cub200" else run_with(0)(request))
     assert row(none, "KEM", "kem", section=3).cells[0].ours is None
     part = study.build(Choice(datasets=("cifar100",)), some)
     assert len(part.sections) == 1
@@ -191,7 +199,7 @@ def test_the_ablation_says_what_it_is_an_average_of() -> None:
     table = find_study("ablation", "table").build(Choice(datasets=("cifar100",)), run_with(0))
     assert "Ours are averages of CIFAR-100, T = 5 and 25" in table.notes[0]
     cell = row(table, "Entropy + KEM", "entropy-kem").cells[0]
-    assert (cell.paper, cell.difference) == (Value(83.7), None)
+    assert (cell.paper, cell.difference) == (Mean(83.7), None)
 
 
 def test_seconds_that_the_cache_cut_short_are_not_shown() -> None:
@@ -199,10 +207,10 @@ def test_seconds_that_the_cache_cut_short_are_not_shown() -> None:
     timed = row(study.build(Choice(), run_with(0)), "KEM", "kem")
     expected = [2.0, 0.0, pytest.approx(80.0), 0.0, 50.0, 100.0, 1.0, 1.0]
     assert [cell.ours and cell.ours.mean for cell in timed.cells] == expected
-    cached = row(study.build(Choice(), lambda ask: [made_up(ask, 0, cached=5)]), "KEM", "kem")
+    cached = row(study.build(Choice(), lambda request: [made_up(request, 0, cached=5)]), "KEM", "kem")
     assert cached.cells[4].ours is None
     assert cached.cells[2].ours is not None
-    shared = row(study.build(Choice(), lambda ask: [made_up(ask, 0, alone=False)]), "KEM", "kem")
+    shared = row(study.build(Choice(), lambda request: [made_up(request, 0, alone=False)]), "KEM", "kem")
     assert shared.cells[5].ours is None  # the memory of a process that had done other runs
     assert shared.cells[4].ours is not None
 
@@ -213,8 +221,8 @@ def test_costs_are_ratios_to_kem_and_the_papers_to_its_own() -> None:
     learn = {**slow, "forward_passes": 40, "backward_passes": 20, "note": None}
     task = {"labels": [], "train_images": 20, "test_images": 10, "learn": learn, "test": slow}
 
-    def answers(ask: Ask) -> Sequence[Record]:
-        return [made_up(ask, 0)] if ask.method == "kem" else [made_up(ask, 0, tasks=[task] * 25)]
+    def answers(request: Request) -> Sequence[Record]:
+        return [made_up(request, 0)] if request.method == "kem" else [made_up(request, 0, tasks=[task] * 25)]
 
     table = study.build(Choice(methods=("kem", "foro"), values=(6,)), answers)
     cells = row(table, "FoRo (K = 6)", "foro").cells
@@ -238,33 +246,33 @@ def test_csv_has_one_line_for_each_cell() -> None:
 @pytest.mark.parametrize("study", list_studies(), ids=lambda study: study.name)
 def test_every_study_is_written_as_markdown_csv_and_png(study, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     choice = Choice(datasets=("cifar100",), methods=("foro", "kem"))
-    paths = write_table(study.build(choice, run_with(0, 1)), study.kind, tmp_path, "name")
+    paths = write_table(study.build(choice, run_with(0, 1)), tmp_path, "name")
     assert [path.name for path in paths] == ["name.md", "name.csv", "name.png"]
     assert paths[2].read_bytes().startswith(b"\x89PNG")
 
 
-def test_runs_what_is_missing_or_takes_what_is_there(bench: Bench, tmp_path: Path) -> None:
-    runner = Runner(bench, tmp_path, common=SMALL)
+def test_runs_what_is_missing_or_takes_what_is_there(setup: Setup, tmp_path: Path) -> None:
+    runner = Runner(setup, tmp_path, common=SMALL)
     study = find_study("tasks", "figure")
     choice = Choice(datasets=("digits",), tasks=(2, 5), methods=("kem", "fitness"))
-    assert not answered(study, choice, runner, (0,), run=False).sources
-    table = answered(study, choice, runner, (0,))
+    assert not run_study(study, choice, runner, (0,), run=False).sources
+    table = run_study(study, choice, runner, (0,))
     assert len(table.sources) == 2
     assert row(table, "T = 5, KEM", "kem").cells[0].ours is not None
     # A setting that defines a method is not overridden by what is common to all.
-    ablation = answered(
+    ablation = run_study(
         find_study("ablation", "table"), Choice(("digits",), (2,), ("discrepancy", "kem")), runner, (0,)
     )
     assert ablation.sources[0].content["settings"]["projection_dim"] is None
 
 
 def test_tables_from_records_are_those_that_say_something(tmp_path: Path) -> None:
-    foro = [Ask("cifar100", 25, "foro", {"population": size}) for size in (2, 4, 6)]
-    records = [made_up(ask, seed) for ask in [*foro, Ask("cifar100", 25, "kem")] for seed in (0, 1)]
+    foro = [Request("cifar100", 25, "foro", {"population": size}) for size in (2, 4, 6)]
+    records = [made_up(request, seed) for request in [*foro, Request("cifar100", 25, "kem")] for seed in (0, 1)]
     found = {study.name: from_records(study, records, {}) for study in list_studies()}
     assert [name for name, tables in found.items() if tables] == ["comparison", "complexity", "population"]
     assert len(found["population"][0].sources) == 6
-    elsewhere = [made_up(Ask("cub200", 5, "foro-paper", {"discrepancy_weight": w}), 0) for w in paper.LAMBDA]
+    elsewhere = [made_up(Request("cub200", 5, "foro-paper", {"discrepancy_weight": w}), 0) for w in paper.LAMBDA]
     (table,) = from_records(find_study("lambda", "table"), elsewhere, {})
     assert len(table.sources) == 5
 

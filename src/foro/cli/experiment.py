@@ -2,19 +2,25 @@
 
 import json
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 from foro.cli.options import Address, EngineName, GpusPerWorker, Json, Workers, with_options_of
+from foro.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from foro.research.protocol.run_groups import Group
     from foro.research.protocol.runner import Runner
+    from foro.research.protocol.spec import Tasks
     from foro.research.studies.study import Kind
-    from foro.research.tables.summary import Group
+
+T = TypeVar("T")
 
 app = typer.Typer(
     help="The paper's protocol: runs, tables, figures and a report. Ctrl-C is safe: the same command goes on.",
@@ -24,8 +30,22 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Seeds = Annotated[str, typer.Option(help="Seeds, of the class order and of the method.")]
+Seeds = Annotated[str, typer.Option(help="Seeds of the class order and of the method.")]
 Out = Annotated[Path, typer.Option(help="Folder of the results.")]
+StudyName = Annotated[str, typer.Argument(metavar="NAME", help="One of the list above.", show_default=False)]
+
+
+class StudyCommand(TyperCommand):
+    """A command whose help lists the tables or figures of the registry, which is read only then."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """The list, then the options."""
+        from foro.research.studies.all_studies import STUDIES
+
+        with formatter.section(f"{self.name}s".capitalize()):
+            rows = [(study.name, f"{study.number}: {study.title}") for study in STUDIES if study.kind == self.name]
+            formatter.write_dl(rows)
+        super().format_options(ctx, formatter)
 
 
 def _opened(
@@ -38,9 +58,11 @@ def _opened(
         typer.Option(help="Folder that has the data sets in their official layout; otherwise downloaded once."),
     ] = None,
     train_per_class: Annotated[
-        int | None, typer.Option(min=1, help="First so many train images of each class.")
+        int | None, typer.Option(min=1, help="Only the first N train images of each class.")
     ] = None,
-    test_per_class: Annotated[int | None, typer.Option(min=1, help="First so many test images of each class.")] = None,
+    test_per_class: Annotated[
+        int | None, typer.Option(min=1, help="Only the first N test images of each class.")
+    ] = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out images that cannot be decoded, and count them.")
     ] = False,
@@ -57,24 +79,18 @@ def _opened(
         typer.Option("--fast", help="Short trainings of the methods that train, shown as such; FoRo stays as it is."),
     ] = False,
 ) -> "Runner":
-    """What runs are made on."""
-    from foro.research.protocol.session import open_runner
+    """What makes the runs."""
+    from foro.config import parse_settings
+    from foro.features.cache import FeatureCache
+    from foro.research.protocol.experiment_setup import DataOptions, Setup
+    from foro.research.protocol.method_catalog import FAST
+    from foro.research.protocol.runner import Runner
 
-    return open_runner(
-        backbone=backbone,
-        image_size=image_size,
-        data_dir=data_dir,
-        train_per_class=train_per_class,
-        test_per_class=test_per_class,
-        skip_bad=skip_bad,
-        out=out,
-        cache=cache,
-        settings=settings,
-        fast=fast,
-    )
+    setup = Setup(backbone, image_size, DataOptions(data_dir, train_per_class, test_per_class, skip_bad))
+    return Runner(setup, out, FeatureCache() if cache else None, {**(FAST if fast else {}), **parse_settings(settings)})
 
 
-Study = Callable[["Kind", str], None]
+MakeStudy = Callable[["Kind", str], None]
 
 
 @with_options_of(_opened)
@@ -95,25 +111,29 @@ def _study(
     ] = None,
     run: Annotated[bool, typer.Option("--run/--no-run", help="Run what is missing, or take what is there.")] = True,
     as_json: Json = False,
-) -> Study:
+) -> MakeStudy:
     """How a table or figure is made, given which."""
 
     def make(kind: "Kind", which: str) -> None:
-        from foro.research.protocol.session import make_study
+        from foro.research.protocol.method_catalog import find_method
+        from foro.research.studies.all_studies import find_study
+        from foro.research.studies.study import Choice
+        from foro.research.studies.tables_from_runs import run_study
+        from foro.research.tables.formats import write_table
         from foro.research.tables.markdown import to_entries, to_markdown
 
-        made, paths = make_study(
-            runner,
-            kind=kind,
-            name=which,
-            datasets=dataset,
-            tasks=tasks,
-            methods=methods,
-            values=values,
-            seeds=seeds,
-            file_name=name,
-            run=run,
+        study = find_study(which, kind)
+        choice = Choice(
+            listed(dataset, "data sets", str) if dataset else None,
+            listed(tasks, "tasks", task_sizes) if tasks else None,
+            listed(methods, "methods", str) if methods else None,
+            listed(values, "values", float) if values else None,
         )
+        for method in choice.methods or ():
+            find_method(method)
+        study.check(choice)
+        made = run_study(study, choice, runner, _seeds(seeds), run)
+        paths = write_table(made, runner.folder / "tables", name)
         if as_json:
             files = [str(path) for path in paths]
             typer.echo(json.dumps({"files": files, "cells": to_entries(made)}, ensure_ascii=False))
@@ -129,7 +149,9 @@ def _study(
 def run(
     runner: "Runner",
     dataset: Annotated[str, typer.Option(help="Data sets with commas between them, or an image folder.")],
-    tasks: Annotated[str, typer.Option(help="Numbers of tasks; 50+25+25 is a stream of such tasks.")] = "5",
+    tasks: Annotated[
+        str, typer.Option(help="Numbers of tasks; 50+25+25 are tasks with these numbers of classes.")
+    ] = "5",
     methods: Annotated[str, typer.Option(help="Methods; see: foro experiment list")] = "foro",
     seeds: Seeds = "0",
     blur: Annotated[float, typer.Option(help="Share of each class's train images that come in other tasks.")] = 0.0,
@@ -155,14 +177,21 @@ def run(
     """
     from rich.console import Console
 
+    from foro.research.protocol.grid import run_all
+    from foro.research.protocol.method_catalog import check_shared, overrides_for
     from foro.research.protocol.ray_grid import find_grid
-    from foro.research.protocol.session import run_product
-    from foro.research.tables.summary import to_json
+    from foro.research.protocol.run_groups import grouped, to_json
+    from foro.research.protocol.spec import RunSpec
 
-    together = find_grid(engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
-    groups = run_product(
-        runner, datasets=dataset, tasks=tasks, methods=methods, seeds=seeds, blur=blur, together=together
-    )
+    parallel = find_grid(engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
+    names = listed(methods, "methods", str)
+    check_shared(names, runner.common)  # a mistake is found before any data are read
+    streams = product(listed(dataset, "data sets", str), listed(tasks, "tasks", task_sizes), names, _seeds(seeds))
+    specs = [
+        RunSpec(data, length, method, seed, overrides_for(method, runner.common), blur)
+        for data, length, method, seed in streams
+    ]
+    groups = grouped(run_all(runner, specs, parallel=parallel))
     if as_json:
         typer.echo(json.dumps([to_json(group) for group in groups]))
         return
@@ -170,15 +199,10 @@ def run(
     typer.echo(f"results are in {runner.folder}; see them with: foro experiment report --out {runner.folder}")
 
 
-@app.command("table")
+@app.command("table", cls=StudyCommand)
 @with_options_of(_study)
-def table(
-    make: Study,
-    which: Annotated[Literal["comparison", "ablation", "complexity", "lambda", "projection"], typer.Argument()],
-) -> None:
+def table(make: MakeStudy, which: StudyName) -> None:
     """A table of the paper with its figures beside ours, as Markdown, CSV and PNG; runs what is missing.
-
-    comparison is Table 1, ablation Table 2, complexity Table 3, lambda Table 4, projection Table 5.
 
     Examples:
 
@@ -191,15 +215,10 @@ def table(
     make("table", which)
 
 
-@app.command("figure")
+@app.command("figure", cls=StudyCommand)
 @with_options_of(_study)
-def figure(
-    make: Study,
-    which: Annotated[Literal["population", "prompts", "tasks"], typer.Argument()],
-) -> None:
+def figure(make: MakeStudy, which: StudyName) -> None:
     """A figure of the paper: ours as curves, with what the paper states; runs what is missing.
-
-    population is Figure 3(a), prompts Figure 3(b), tasks Figure 4.
 
     Examples:
 
@@ -238,7 +257,7 @@ def list_all(
     method: Annotated[str | None, typer.Argument(help="A method, to see its settings.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:
-    """Every method and data set that experiments know, or the settings of one method.
+    """Every method, data set, table and figure that experiments know, or the settings of one method.
 
     Examples:
 
@@ -249,7 +268,8 @@ def list_all(
         foro experiment list --json
     """
     from foro.research.datasets.registry import list_datasets
-    from foro.research.methods.method import find_method, list_methods
+    from foro.research.protocol.method_catalog import find_method, list_methods
+    from foro.research.studies.all_studies import STUDIES
 
     if method is not None:
         found = find_method(method)
@@ -261,13 +281,39 @@ def list_all(
             rows = [(name, str(values[name]), helps[name]) for name in helps]
             _print_table(f"{method}: {found.summary}", ("setting", "default", "what it is"), rows)
         return
-    methods = {each.name: each.summary for each in list_methods()}
-    datasets = {entry.name: entry.summary for entry in list_datasets()}
+    registries = {
+        "methods": {each.name: each.summary for each in list_methods()},
+        "datasets": {entry.name: entry.summary for entry in list_datasets()},
+        "studies": {study.name: f"{study.number}: {study.title}" for study in STUDIES},
+    }
     if as_json:
-        typer.echo(json.dumps({"methods": methods, "datasets": datasets}, ensure_ascii=False))
+        typer.echo(json.dumps(registries, ensure_ascii=False))
         return
-    for title, entries in (("methods", methods), ("data sets", datasets)):
+    for title, entries in zip(("methods", "data sets", "tables and figures"), registries.values(), strict=True):
         _print_table(title, ("name", "what it is"), list(entries.items()))
+
+
+def listed(text: str, what: str, read: Callable[[str], T]) -> tuple[T, ...]:
+    """``a,b`` as its parts, each once, read by ``str``, ``int``, ``float`` or ``task_sizes``."""
+    words = dict.fromkeys(word.strip() for word in text.split(",") if word.strip())
+    if not words:
+        raise InputError(f"{what} must be at least one, not {text!r}")
+    try:
+        return tuple(read(word) for word in words)
+    except ValueError:
+        kind = "numbers" if read is float else "whole numbers"
+        raise InputError(f"{what} must be {kind} with commas between them, not {text!r}") from None
+
+
+def task_sizes(word: str) -> "Tasks":
+    """``25`` as a number of tasks, ``50+25+25`` as tasks with these numbers of classes."""
+    return tuple(int(part) for part in word.split("+")) if "+" in word else int(word)
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    from foro.config import check_seed
+
+    return tuple(map(check_seed, listed(text, "seeds", int)))
 
 
 def _print_table(title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
@@ -284,7 +330,7 @@ def _results(groups: "list[Group]") -> "RenderableType":
     """A row for each method on each stream."""
     from rich.table import Table
 
-    from foro.research.tables.summary import titles
+    from foro.research.protocol.run_groups import titles
 
     table = Table("data", "T", "method", title="mean ± standard deviation over seeds, in %", title_justify="left")
     for title in ("A_T", "F", "incremental", "last", "seeds"):

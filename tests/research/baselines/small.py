@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from foro.backbones import Backbone
 from foro.features.cache import FeatureCache
 from foro.research.baselines.first_session import FirstSessionMethod
-from foro.research.methods.method import find_method
+from foro.research.protocol.method_catalog import find_method
 from tests.conftest import textures
 
 QUICK: dict[str, Any] = {

@@ -16,7 +16,7 @@ from foro.features.extractor import Extractor
 from foro.research.baselines.adapted_backbone import AdaptedBackbone
 from foro.research.baselines.first_session import FirstSessionSettings, adapt
 from foro.research.baselines.tuning import Adaptation
-from foro.research.methods.method import find_method
+from foro.research.protocol.method_catalog import find_method
 from tests.conftest import textures
 from tests.research.baselines.small import QUICK, build, first_task
 

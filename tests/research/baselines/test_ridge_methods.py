@@ -15,8 +15,7 @@ from foro.errors import InputError
 from foro.heads.ridge import KnowledgeEncoder
 from foro.heads.ridge.solver import Solver
 from foro.research.baselines.grid_ridge import VALUES, GridRidge
-from foro.research.methods.method import find_method
-from foro.research.protocol.shared_settings import free
+from foro.research.protocol.method_catalog import find_method, overrides_for
 from tests.conftest import textures
 from tests.research.baselines.small import build
 
@@ -71,7 +70,7 @@ def test_solving_is_part_of_learning(tiny_backbone: Backbone, name: str, monkeyp
     """Table 3 counts what learning takes: a classifier that is solved at the first prediction would come free."""
     method = find_method(name)
     small = {"projection_dim": 48, "adaptation": "none", "search_images": 16, "online_batch": 8}
-    made = method.build(tiny_backbone, method.resolve(free(name, small)), 0)
+    made = method.build(tiny_backbone, method.resolve(overrides_for(name, small)), 0)
     images, labels = textures(4)
     made.learn(images, labels)
     monkeypatch.setattr(Solver, "solve", lambda _self: pytest.fail("solved again"))
@@ -188,7 +187,7 @@ def test_without_adaptation_torch_is_not_loaded() -> None:
     code = """
 import sys
 from foro.backbones import load_backbone
-from foro.research.methods.method import find_method, list_methods
+from foro.research.protocol.method_catalog import find_method, list_methods
 from tests.backbones.reference import tiny_checkpoint
 from tests.conftest import textures
 list_methods()

@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 from foro.cli.app import app
 from foro.errors import InputError
-from foro.research.protocol.bench import Bench, DataOptions
+from foro.research.protocol.experiment_setup import DataOptions, Setup
+from foro.research.protocol.method_catalog import check_shared, overrides_for
+from foro.research.protocol.run_groups import grouped, titles
 from foro.research.protocol.runner import WORK, Runner
-from foro.research.protocol.shared_settings import check_common, free
 from foro.research.protocol.spec import RunSpec
-from foro.research.tables.summary import grouped, titles
 from tests.backbones.reference import save_checkpoint, tiny_checkpoint
 from tests.research.results import without_times
 
@@ -42,10 +42,10 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("method", ["ft", "lwf", "l2p", "dsg"])
 def test_goes_on_after_an_interruption(method: str, folder: Path, tmp_path: Path) -> None:
-    bench = Bench(str(folder), data=DataOptions(train_per_class=4, test_per_class=2))
+    setup = Setup(str(folder), data=DataOptions(train_per_class=4, test_per_class=2))
     settings = {**QUICK, **(SMALL_GENERATOR if method == "dsg" else {})}
     spec = RunSpec("digits", 5, method, 1, settings)
-    whole = Runner(bench, tmp_path / "whole").run(spec)
+    whole = Runner(setup, tmp_path / "whole").run(spec)
     tasks: list[int] = []
 
     def interrupt(more: int) -> None:
@@ -53,7 +53,7 @@ def test_goes_on_after_an_interruption(method: str, folder: Path, tmp_path: Path
         if sum(tasks) == 2:
             raise KeyboardInterrupt
 
-    runner = Runner(bench, tmp_path / "parts", save_ratio=0)
+    runner = Runner(setup, tmp_path / "parts", save_ratio=0)
     with pytest.raises(KeyboardInterrupt):
         runner.run(spec, advance=interrupt)
     assert list((tmp_path / "parts" / WORK).glob("*/model-2"))
@@ -93,39 +93,39 @@ def test_fast_is_shown_beside_every_result_that_was_made_with_it(folder: Path, t
 
 
 def test_a_setting_is_for_the_methods_that_have_it() -> None:
-    check_common(["kem", "ft"], {"projection_dim": 32, "epochs": 2, "preset": "fast"})
-    check_common(["kem"], {"preset": "fast"})  # as fast as it gets
+    check_shared(["kem", "ft"], {"projection_dim": 32, "epochs": 2, "preset": "fast"})
+    check_shared(["kem"], {"preset": "fast"})  # as fast as it gets
     with pytest.raises(InputError, match="unknown setting 'epoch'"):
-        check_common(["kem", "ft"], {"epoch": 2})
+        check_shared(["kem", "ft"], {"epoch": 2})
     with pytest.raises(InputError, match="ft has no setting 'population'"):
-        check_common(["ft", "lwf"], {"population": 2})
+        check_shared(["ft", "lwf"], {"population": 2})
     with pytest.raises(InputError, match="epochs cannot be 'many'"):
-        check_common(["kem", "ft"], {"epochs": "many"})
+        check_shared(["kem", "ft"], {"epochs": "many"})
 
 
 def test_a_setting_may_be_for_one_method_alone() -> None:
     settings = {"epochs": 2, "ft.epochs": 3, "kem.projection_dim": 64}
-    check_common(["kem", "ft", "lwf"], settings)
-    assert [dict(free(name, settings)) for name in ("kem", "ft", "lwf")] == [
+    check_shared(["kem", "ft", "lwf"], settings)
+    assert [dict(overrides_for(name, settings)) for name in ("kem", "ft", "lwf")] == [
         {"projection_dim": 64},
         {"epochs": 3},
         {"epochs": 2},
     ]
     with pytest.raises(InputError, match=r"ft\.epochs is a setting of ft, which is none of kem"):
-        check_common(["kem"], {"ft.epochs": 3})
+        check_shared(["kem"], {"ft.epochs": 3})
     with pytest.raises(InputError, match="ft has no setting 'epoch'"):
-        check_common(["kem", "ft"], {"ft.epoch": 3})
+        check_shared(["kem", "ft"], {"ft.epoch": 3})
     with pytest.raises(InputError, match="kem is defined by policy = none"):
-        check_common(["kem"], {"policy": "evolve"})
-    check_common(["kem", "foro"], {"policy": "none"})  # foro can take it
+        check_shared(["kem"], {"policy": "evolve"})
+    check_shared(["kem", "foro"], {"policy": "none"})  # foro can take it
 
 
 def test_titles_name_the_preset(folder: Path, tmp_path: Path) -> None:
-    bench = Bench(str(folder), data=DataOptions(train_per_class=2, test_per_class=1))
+    setup = Setup(str(folder), data=DataOptions(train_per_class=2, test_per_class=1))
     specs = [
         RunSpec("digits", 2, "kem", 0, {"projection_dim": 16}),
         RunSpec("digits", 2, "ft", 0, {"preset": "fast"}),
         RunSpec("digits", 2, "ft", 0, {"epochs": 1}),
     ]
-    records = [record for spec in specs if (record := Runner(bench, tmp_path).run(spec))]
+    records = [record for spec in specs if (record := Runner(setup, tmp_path).run(spec))]
     assert titles(grouped(records)) == (["kem (projection_dim = 16)", "ft (fast preset)", "ft (epochs = 1)"], "")

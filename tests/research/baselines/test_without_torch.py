@@ -8,7 +8,7 @@ from pathlib import Path
 
 LISTED = """
 import sys
-from foro.research.methods.method import list_methods
+from foro.research.protocol.method_catalog import list_methods
 settings = {method.name: method.resolve({}) for method in list_methods()}
 assert {"ft", "lwf", "l2p", "dsg", "layup", "adam", "ranpac"} <= settings.keys()
 print([name for name in ("torch", "timm", "diffusers", "torchvision") if name in sys.modules])

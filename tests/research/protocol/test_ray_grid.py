@@ -11,7 +11,7 @@ import pytest
 from foro.cluster import RayEngine
 from foro.errors import InputError
 from foro.features.cache import FeatureCache
-from foro.research.protocol.bench import Bench, DataOptions
+from foro.research.protocol.experiment_setup import DataOptions, Setup
 from foro.research.protocol.grid import run_all
 from foro.research.protocol.ray_grid import RayGrid, find_grid
 from foro.research.protocol.record import read_records
@@ -28,23 +28,23 @@ SPECS = [RunSpec("digits", 5, method, seed, SMALL) for method in ("kem", "foro")
 
 
 @pytest.fixture
-def bench(tiny_folder: Path) -> Bench:
-    return Bench(str(tiny_folder), data=DataOptions(train_per_class=8, test_per_class=4))
+def setup(tiny_folder: Path) -> Setup:
+    return Setup(str(tiny_folder), data=DataOptions(train_per_class=8, test_per_class=4))
 
 
-def test_runs_side_by_side_have_the_results_of_runs_one_after_another(ray: Any, bench: Bench, tmp_path: Path) -> None:
-    expected = run_all(Runner(bench, tmp_path / "one"), SPECS)
+def test_runs_side_by_side_have_the_results_of_runs_one_after_another(ray: Any, setup: Setup, tmp_path: Path) -> None:
+    expected = run_all(Runner(setup, tmp_path / "one"), SPECS)
     advanced: list[int] = []
-    runner = Runner(bench, tmp_path / "many", FeatureCache(tmp_path / "features"))
+    runner = Runner(setup, tmp_path / "many", FeatureCache(tmp_path / "features"))
 
-    def together(*arguments: Any) -> None:
+    def parallel(*arguments: Any) -> None:
         GRID(arguments[0], arguments[1], advanced.append)
 
     done: list[str] = []
     usual = Runner._tasks
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Runner, "_tasks", lambda self, *each: done.append("here") or usual(self, *each))
-        found = run_all(runner, SPECS, together=together)
+        found = run_all(runner, SPECS, parallel=parallel)
     assert done == []  # not one of them in this process
     assert sorted(advanced) == [5] * len(SPECS)
     assert [record.content["accuracy"] for record in found] == [record.content["accuracy"] for record in expected]
@@ -52,19 +52,19 @@ def test_runs_side_by_side_have_the_results_of_runs_one_after_another(ray: Any, 
     assert not (tmp_path / "many" / WORK).exists()
 
 
-def test_a_run_that_another_process_is_at_is_left_to_it(ray: Any, bench: Bench, tmp_path: Path) -> None:
+def test_a_run_that_another_process_is_at_is_left_to_it(ray: Any, setup: Setup, tmp_path: Path) -> None:
     advanced: list[int] = []
-    runner = Runner(bench, tmp_path)
-    with locked(tmp_path / WORK / bench.run_name(SPECS[0]) / "lock") as held:
+    runner = Runner(setup, tmp_path)
+    with locked(tmp_path / WORK / setup.run_name(SPECS[0]) / "lock") as held:
         assert held
         GRID(runner, SPECS[:2], advanced.append)
         assert sorted(advanced) == [0, 5]
     assert len(read_records(tmp_path)) == 1
 
 
-def test_a_mistake_in_a_run_is_told_in_its_own_words(ray: Any, bench: Bench, tmp_path: Path) -> None:
+def test_a_mistake_in_a_run_is_told_in_its_own_words(ray: Any, setup: Setup, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="10 classes cannot be cut into 11 tasks"):
-        GRID(Runner(bench, tmp_path), [RunSpec("digits", 11, "kem", 0, SMALL)], lambda _more: None)
+        GRID(Runner(setup, tmp_path), [RunSpec("digits", 11, "kem", 0, SMALL)], lambda _more: None)
 
 
 def test_the_command(ray: Any, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

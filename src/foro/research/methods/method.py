@@ -1,16 +1,12 @@
-"""What an experiment needs of a method, and the registry of all methods."""
+"""What an experiment needs of a method, and the decorator that registers one."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any, ClassVar, TypeVar
 
 from foro.backbones.base import Backbone
@@ -20,9 +16,6 @@ from foro.images.load import Images
 from foro.types import Label
 
 Settings = Mapping[str, Any]
-
-PACKAGES = ("foro.research.methods", "foro.research.baselines")
-"""Where methods are registered: every module in these packages is imported before a name is looked up."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +79,9 @@ class Method(ABC):
         """Writes everything that going on with the next task needs into one file."""
 
 
-_METHODS: dict[str, type[Method]] = {}
+METHODS: dict[str, type[Method]] = {}
+"""Those whose files were imported; ``foro.research.protocol.method_catalog`` imports all of them."""
+
 Class = TypeVar("Class", bound=type[Method])
 
 
@@ -94,35 +89,11 @@ def register(name: str, row: str) -> Callable[[Class], Class]:
     """Makes a method available by name; ``row`` is its row in the paper's tables, the docstring is its summary."""
 
     def decorate(method: Class) -> Class:
-        if name in _METHODS:
+        if name in METHODS:
             raise InputError(f"a method named {name!r} is already registered")
         method.name, method.row = name, row
         method.summary = (method.__doc__ or "").strip().partition("\n")[0].removesuffix(".").replace("``", "")
-        _METHODS[name] = method
+        METHODS[name] = method
         return method
 
     return decorate
-
-
-def find_method(name: str) -> type[Method]:
-    """The method of a name."""
-    _import_all()
-    if name not in _METHODS:
-        close = get_close_matches(name, list(_METHODS), n=1)
-        hint = f"did you mean {close[0]}?" if close else f"choose among {', '.join(sorted(_METHODS))}"
-        raise InputError(f"there is no method {name!r}; {hint}")
-    return _METHODS[name]
-
-
-def list_methods() -> list[type[Method]]:
-    """Every registered method, by name."""
-    _import_all()
-    return [_METHODS[name] for name in sorted(_METHODS)]
-
-
-@cache
-def _import_all() -> None:
-    for name in PACKAGES:
-        package = import_module(name)
-        for module in iter_modules(package.__path__):
-            import_module(f"{name}.{module.name}")

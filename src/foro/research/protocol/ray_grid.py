@@ -13,7 +13,6 @@ from foro.cluster.connection import connect, failure
 from foro.cluster.ray_engine import RayEngine
 from foro.engine import find_engine
 from foro.features.cache import FeatureCache
-from foro.research.protocol.bench import Bench
 from foro.research.protocol.runner import Runner
 from foro.research.protocol.spec import RunSpec
 from foro.util.progress import Advance, without_bars
@@ -60,9 +59,8 @@ def find_grid(name: str, **settings: Any) -> RayGrid | None:
 
 def _packed(runner: Runner, threads: int) -> bytes:
     """A runner for other processes: where its data and its backbone are, not these themselves."""
-    bench, cache = runner.bench, runner.cache
-    bare = Bench(bench.source, bench.wanted_size, bench.data)
-    sent = replace(runner, bench=bare, folder=runner.folder.resolve(), cache=None)
+    cache = runner.cache
+    sent = replace(runner, setup=runner.setup.unloaded(), folder=runner.folder.resolve(), cache=None)
     return pickle.dumps((sent, cache and cache.folder.resolve(), threads))
 
 
@@ -77,7 +75,7 @@ def _run(about: bytes, spec: RunSpec) -> int:
 def _runner(about: bytes) -> Runner:
     """One for all runs that a process does: the data and the backbone are read once."""
     runner, cache, threads = pickle.loads(about)
-    bench = runner.bench
-    bench.backbone = load_backbone(bench.source, image_size=bench.wanted_size, threads=threads)
+    setup = runner.setup
+    setup.backbone = load_backbone(setup.source, image_size=setup.wanted_size, threads=threads)
     whole: Runner = replace(runner, cache=cache and FeatureCache(cache))
     return whole

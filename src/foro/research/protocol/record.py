@@ -1,4 +1,4 @@
-"""A result on disk: one JSON file for each run, with all that was measured and all that is needed to repeat it."""
+"""A result on disk: one JSON file for each run, with everything that was measured and is needed to repeat it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from foro.errors import InputError
 from foro.evaluation import continual as metrics
+from foro.research.protocol.spec import Tasks
 from foro.util.atomic_files import write_whole
 
 FORMAT = "foro-experiment"
@@ -28,11 +29,13 @@ class Record:
     @property
     def accuracy(self) -> NDArray[np.float64]:
         """a_{j,t} as a matrix (T, T), NaN where task t was not learned yet."""
-        rows = self.content["accuracy"]
-        matrix = np.full((len(rows), len(rows)), np.nan)
-        for now, row in enumerate(rows):
-            matrix[now, : len(row)] = row
-        return matrix
+        return _matrix(self.content["accuracy"])
+
+    @property
+    def tasks(self) -> Tasks:
+        """How many tasks the stream had, or how many classes each of them."""
+        tasks = self.content["stream"]["tasks"]
+        return tasks if isinstance(tasks, int) else tuple(tasks)
 
     @property
     def results(self) -> dict[str, float]:
@@ -47,18 +50,18 @@ class Record:
         return None if any(stage["cached_passes"] for stage in stages) else sum(stage["seconds"] for stage in stages)
 
     @property
-    def alone(self) -> bool:
-        """Whether the process that did the run did no other."""
+    def own_process(self) -> bool:
+        """Whether the process of this run did no other run."""
         return bool(self.content.get("alone"))
 
     @property
     def peak_megabytes(self) -> float | None:
-        """Highest memory of the process while it learned; None where it had done other runs, which leave traces."""
+        """Peak memory of the process while it learned; None where it had done other runs, whose memory would count."""
         peaks = [stage["peak_megabytes"] for stage in self._stages("learn")]
-        return max(peaks) if self.alone and None not in peaks else None
+        return max(peaks) if self.own_process and None not in peaks else None
 
     def passes_per_sample(self, direction: str = "forward") -> float:
-        """Passes through the backbone for each image that was learned: ``forward`` or ``backward``."""
+        """Passes through the backbone per learned image: ``forward`` or ``backward``."""
         passes = sum(stage[f"{direction}_passes"] for stage in self._stages("learn"))
         return float(passes / sum(task["train_images"] for task in self.content["tasks"]))
 
@@ -68,9 +71,7 @@ class Record:
 
 def results_of(accuracy: list[list[float]], test_images: list[int]) -> dict[str, float]:
     """All metrics of an accuracy matrix given by its rows of growing length."""
-    matrix = np.full((len(accuracy), len(accuracy)), np.nan)
-    for now, row in enumerate(accuracy):
-        matrix[now, : len(row)] = row
+    matrix = _matrix(accuracy)
     return {
         "average_accuracy": metrics.average_accuracy(matrix),
         "average_forgetting": metrics.average_forgetting(matrix),
@@ -78,6 +79,13 @@ def results_of(accuracy: list[list[float]], test_images: list[int]) -> dict[str,
         "last_accuracy": metrics.last_accuracy(matrix, test_images),
         "backward_transfer": metrics.backward_transfer(matrix),
     }
+
+
+def _matrix(rows: list[list[float]]) -> NDArray[np.float64]:
+    matrix = np.full((len(rows), len(rows)), np.nan)
+    for now, row in enumerate(rows):
+        matrix[now, : len(row)] = row
+    return matrix
 
 
 def read_record(path: Path) -> Record:
@@ -89,7 +97,7 @@ def read_record(path: Path) -> Record:
 
 
 def read_records(folder: Path, wanted: Callable[[Record], bool] = lambda _record: True) -> list[Record]:
-    """Every complete run in a folder, by file name; JSON files of others are passed over."""
+    """Every complete run in a folder, by file name; other JSON files are ignored."""
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; results are written by: foro experiment run")
     contents = ((path, read_json(path)) for path in sorted(folder.glob("*.json")))

@@ -15,9 +15,10 @@ import numpy as np
 from foro.errors import FoRoError
 from foro.features.cache import FeatureCache
 from foro.images.task_images import TaskImages
-from foro.research.methods.method import Method, Settings, find_method
-from foro.research.protocol.bench import SCHEMA, Bench
+from foro.research.methods.method import Method, Settings
+from foro.research.protocol.experiment_setup import SCHEMA, Setup
 from foro.research.protocol.machine import machine, measured, versions
+from foro.research.protocol.method_catalog import find_method
 from foro.research.protocol.record import FORMAT, Record, read_json, read_record, results_of, write_json
 from foro.research.protocol.spec import RunSpec, json_tasks
 from foro.research.protocol.streams import Stream, Task
@@ -41,12 +42,12 @@ class Runner:
     A ``timed`` run is one whose seconds of learning are asked for: it takes no features from the cache.
     """
 
-    bench: Bench
+    setup: Setup
     folder: Path
     cache: FeatureCache | None = None
     common: Settings = field(default_factory=dict)  # overrides that all runs of the command share, for the report
     save_ratio: float = SAVE_RATIO
-    alone: bool = False  # whether this process does no other run, so that its memory is this one's
+    own_process: bool = False  # whether this process does no other run, so that its memory is that of the run
 
     def finished(self, spec: RunSpec, timed: bool = False) -> Record | None:
         """The result of a run that is complete; for ``timed``, only if it has seconds and memory that are its own."""
@@ -54,7 +55,7 @@ class Runner:
         if not path.exists():
             return None
         record = read_record(path)
-        return record if not timed or (record.alone and record.learning_seconds is not None) else None
+        return record if not timed or (record.own_process and record.learning_seconds is not None) else None
 
     def run(
         self, spec: RunSpec, timed: bool = False, wait: bool = True, advance: Advance = lambda _more: None
@@ -65,7 +66,7 @@ class Runner:
         """
         if record := self.finished(spec, timed):
             return record
-        work = self.folder / WORK / self.bench.run_name(spec)
+        work = self.folder / WORK / self.setup.run_name(spec)
         with locked(work / "lock", wait) as mine:
             if not mine:
                 return None
@@ -81,12 +82,12 @@ class Runner:
         return read_record(self._path(spec))
 
     def _path(self, spec: RunSpec) -> Path:
-        return self.folder / f"{self.bench.run_name(spec)}.json"
+        return self.folder / f"{self.setup.run_name(spec)}.json"
 
     def _tasks(
         self, spec: RunSpec, work: Path, cache: FeatureCache | None, timed: bool, advance: Advance
     ) -> dict[str, Any]:
-        stream = self.bench.stream(spec)
+        stream = self.setup.stream(spec)
         method, content = self._start(spec, stream, work, cache, timed)
         done = len(content["tasks"])
         advance(done)
@@ -137,11 +138,11 @@ class Runner:
         self, spec: RunSpec, stream: Stream, work: Path, cache: FeatureCache | None, timed: bool
     ) -> tuple[Method, dict[str, Any]]:
         """A new method, or the one that was saved, with the results so far."""
-        chosen, backbone = find_method(spec.method), self.bench.backbone
+        chosen, backbone = find_method(spec.method), self.setup.backbone
         try:
             content = read_json(work / "state.json")
             saved = Record(work, content)
-            if not timed or (saved.learning_seconds is not None and saved.alone == self.alone):
+            if not timed or (saved.learning_seconds is not None and saved.own_process == self.own_process):
                 return chosen.load(work / content.pop("model"), backbone, cache), content
         except (FoRoError, KeyError):
             pass  # nothing was saved, or it is damaged: from the start
@@ -158,11 +159,11 @@ class Runner:
                 old.unlink(missing_ok=True)
 
     def _heading(self, spec: RunSpec, stream: Stream, settings: dict[str, Any]) -> dict[str, Any]:
-        bench, dataset = self.bench, stream.dataset
+        setup, dataset = self.setup, stream.dataset
         return {
             "format": FORMAT,
             "schema": SCHEMA,
-            "command": bench.command(spec),
+            "command": setup.command(spec),
             "method": spec.method,
             "settings": settings,
             "overrides": dict(spec.overrides),
@@ -177,21 +178,21 @@ class Runner:
                 "train_images": len(dataset.train),
                 "test_images": len(dataset.test),
                 "complete": dataset.complete,
-                "train_per_class": bench.data.train_per_class,
-                "test_per_class": bench.data.test_per_class,
-                "skipped_images": bench.skipped.get(spec.dataset, 0),
+                "train_per_class": setup.data.train_per_class,
+                "test_per_class": setup.data.test_per_class,
+                "skipped_images": setup.skipped.get(spec.dataset, 0),
             },
             "stream": {"tasks": json_tasks(spec.tasks), "blur": spec.blur, "description": stream.description},
             "backbone": {
-                "name": bench.backbone.name,
-                "source": bench.source,
-                "fingerprint": bench.backbone.fingerprint,
-                "image_size": bench.backbone.image_size,
-                "preprocessing": bench.backbone.preprocessing.to_dict(),
+                "name": setup.backbone.name,
+                "source": setup.source,
+                "fingerprint": setup.backbone.fingerprint,
+                "image_size": setup.backbone.image_size,
+                "preprocessing": setup.backbone.preprocessing.to_dict(),
             },
             "versions": versions(),
             "machine": machine(),
-            "alone": self.alone,
+            "alone": self.own_process,
             "started": _now(),
             "accuracy": [],
             "tasks": [],

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from foro.research.protocol.spec import tasks_text
 from foro.research.studies import paper
-from foro.research.studies.study import Answers, Ask, Choice, accuracy_and_forgetting, averaged, study
-from foro.research.tables.table import Cell, Column, Row, Section, Table
+from foro.research.studies.study import Choice, Lookup, Request
+from foro.research.studies.table import METRICS, Cell, Column, Row, Section, accuracy_and_forgetting, averaged
 
 
-@study("comparison", "table", many=("datasets", "tasks"))
-def comparison(choice: Choice, answers: Answers) -> Table:
+def comparison(choice: Choice, lookup: Lookup) -> tuple[list[Section], list[str]]:
     """Accuracy and forgetting of every method, on three data sets in 5 and 25 tasks."""
     datasets, lengths = choice.datasets or tuple(paper.TITLES), choice.tasks or (5, 25)
     rows = [(row, method) for row in paper.METHODS for method in choice.methods_of(row)]
@@ -24,7 +23,7 @@ def comparison(choice: Choice, answers: Answers) -> Table:
         for row, method in rows:
             cells: list[Cell] = []
             for tasks in lengths:
-                records = answers(Ask(dataset, tasks, method)) if method else ()
+                records = lookup(Request(dataset, tasks, method)) if method else ()
                 known = paper.COMPARISON.get((row, dataset, tasks)) if isinstance(tasks, int) else None
                 cells += accuracy_and_forgetting(records, known or (None, None))
             if method or any(cell.paper for cell in cells):
@@ -32,17 +31,16 @@ def comparison(choice: Choice, answers: Answers) -> Table:
         sections.append(Section(paper.TITLES.get(dataset, dataset), columns, tuple(filled)))
     notes = []
     if set(datasets) >= set(paper.TITLES) and set(lengths) >= {5, 25}:
-        sections.append(_average(rows, answers))
+        sections.append(_average(rows, lookup))
     else:
         notes.append("Only what was asked for; the paper has CIFAR-100, ImageNet-R and CUB-200 with T = 5 and 25")
-    return Table("comparison", "Table 1", "comparison of methods", "method", tuple(sections), tuple(notes))
+    return sections, notes
 
 
-def _average(rows: list[tuple[str, str | None]], answers: Answers) -> Section:
-    """The paper's last columns: only over all of its data sets and numbers of tasks, as it is no average otherwise."""
+def _average(rows: list[tuple[str, str | None]], lookup: Lookup) -> Section:
+    """The paper's last columns: shown only if all of its data sets and numbers of tasks are."""
     filled = []
     for row, method in rows:
-        groups = [answers(Ask(dataset, tasks, method)) for dataset in paper.TITLES for tasks in (5, 25) if method]
+        groups = [lookup(Request(dataset, tasks, method)) for dataset in paper.TITLES for tasks in (5, 25) if method]
         filled.append(Row(row, method, averaged(groups, paper.AVERAGE[row])))
-    columns = (Column("A"), Column("F", less_is_better=True))
-    return Section("Average of all three data sets, T = 5 and 25", columns, tuple(filled))
+    return Section("Average of all three data sets, T = 5 and 25", METRICS, tuple(filled))

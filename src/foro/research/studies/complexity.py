@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from foro.research.protocol.record import Record
+from foro.research.protocol.run_groups import Mean, percent
 from foro.research.protocol.spec import tasks_text
 from foro.research.studies import paper
-from foro.research.studies.study import Answers, Ask, Choice, percent, study, whole
-from foro.research.tables.table import Cell, Column, Row, Section, Table
-from foro.research.tables.value import Value
+from foro.research.studies.study import Choice, Lookup, Request
+from foro.research.studies.sweep import whole
+from foro.research.studies.table import Cell, Column, Row, Section
 
 YARDSTICK = "kem"
 """The method whose cost is 1: no other needs fewer passes through the backbone."""
@@ -32,19 +33,18 @@ AVERAGES = {("KEM", "accuracy"), ("KEM", "forgetting")}
 """What the paper gives as averages over all data sets."""
 
 
-@study("complexity", "table", timed=True, varies=True)
-def complexity(choice: Choice, answers: Answers) -> Table:
+def complexity(choice: Choice, lookup: Lookup) -> tuple[list[Section], list[str]]:
     """Forward and backward passes for each sample, accuracy, time and memory."""
     dataset, tasks = (choice.datasets or ("cifar100",))[0], (choice.tasks or (25,))[0]
     same = (dataset, tasks) == ("cifar100", 25)
     chosen = [name for name in choice.methods_of("KEM") if name == YARDSTICK]
-    yardstick = _measured(answers(Ask(dataset, tasks, YARDSTICK))) if chosen else {}
+    yardstick = _measured(lookup(Request(dataset, tasks, YARDSTICK))) if chosen else {}
     filled = []
     for row, population in _rows(choice):
         known = _with_ratios(paper.COMPLEXITY.get((row, population), {}), paper.COMPLEXITY["KEM", None])
         for method in choice.methods_of(row):
             settings = {} if population is None else {"population": population}
-            records = answers(Ask(dataset, tasks, method, settings)) if method else ()
+            records = lookup(Request(dataset, tasks, method, settings)) if method else ()
             ours = _with_ratios(_measured(records), yardstick)
             cells = tuple(
                 Cell(
@@ -52,12 +52,12 @@ def complexity(choice: Choice, answers: Answers) -> Table:
                     ours.get(name),
                     tuple(records) if ours.get(name) else (),
                     same and name not in OTHER and (row, name) not in AVERAGES,
-                    told="population",
+                    varied="population",
                 )
                 for name in COLUMNS
             )
             filled.append(Row(row if population is None else f"{row} (K = {population})", method, cells))
-    notes = (
+    notes = [
         f"Ours: {paper.TITLES.get(dataset, dataset)}, T = {tasks_text(tasks)}; the paper's: CIFAR-100, T = 25",
         "FP and BP are passes through the backbone for each image learned, those of the search for a prompt and of "
         "every epoch of training included, those through DSG's generator not; the paper's FP and BP are of one step, "
@@ -69,9 +69,8 @@ def complexity(choice: Choice, answers: Answers) -> Table:
         f"seconds / {YARDSTICK} and MB / {YARDSTICK} are ratios to {YARDSTICK} on the same machine, the paper's to its "
         "KEM",
         "The paper prints Table 1's averages of all data sets as KEM's A and F here",
-    )
-    section = Section("", tuple(COLUMNS.values()), tuple(filled))
-    return Table("complexity", "Table 3", "computational complexity", "method", (section,), notes)
+    ]
+    return [Section("", tuple(COLUMNS.values()), tuple(filled))], notes
 
 
 def _rows(choice: Choice) -> list[tuple[str, int | None]]:
@@ -81,22 +80,22 @@ def _rows(choice: Choice) -> list[tuple[str, int | None]]:
     return [*rows, *(("FoRo", population) for population in sorted(populations))]
 
 
-def _measured(records: Sequence[Record]) -> dict[str, Value]:
+def _measured(records: Sequence[Record]) -> dict[str, Mean]:
     values = {
-        "forward": Value.of([record.passes_per_sample() for record in records]),
-        "backward": Value.of([record.passes_per_sample("backward") for record in records]),
+        "forward": Mean.of([record.passes_per_sample() for record in records]),
+        "backward": Mean.of([record.passes_per_sample("backward") for record in records]),
         "accuracy": percent(records, "average_accuracy"),
         "forgetting": percent(records, "average_forgetting"),
-        "seconds": Value.of([each for record in records if (each := record.learning_seconds) is not None]),
-        "megabytes": Value.of([each for record in records if (each := record.peak_megabytes) is not None]),
+        "seconds": Mean.of([each for record in records if (each := record.learning_seconds) is not None]),
+        "megabytes": Mean.of([each for record in records if (each := record.peak_megabytes) is not None]),
     }
     return {name: value for name, value in values.items() if value}
 
 
-def _with_ratios(values: Mapping[str, Value], yardstick: Mapping[str, Value]) -> dict[str, Value]:
+def _with_ratios(values: Mapping[str, Mean], yardstick: Mapping[str, Mean]) -> dict[str, Mean]:
     """Also what these are in units of the yardstick's, where both are known."""
     ratios = {
-        name: Value(values[quantity].mean / yardstick[quantity].mean)
+        name: Mean(values[quantity].mean / yardstick[quantity].mean)
         for name, quantity in RATIOS.items()
         if quantity in values and quantity in yardstick
     }

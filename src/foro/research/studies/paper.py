@@ -6,7 +6,7 @@ ACM International Conference on Multimedia (MM '25), 2025, doi:10.1145/3746027.3
 
 from __future__ import annotations
 
-from foro.research.tables.value import Value
+from foro.research.protocol.run_groups import Mean
 
 CITATION = "Chen, He, Chen, Lv, Tang: Forward-Only Continual Learning, ACM Multimedia 2025, doi:10.1145/3746027.3755302"
 SETUP = "ViT-B/16 pre-trained on ImageNet-1K, the complete data sets, 3 seeds"
@@ -59,12 +59,12 @@ METHODS = ("FT", "LwF", "DSG", "L2P", "LayUP", "ADAM", "RanPAC", "Fitness", "KEM
 """Rows of Table 1."""
 
 
-def _pair(numbers: list[str]) -> tuple[Value, Value]:
+def _pair(numbers: list[str]) -> tuple[Mean, Mean]:
     accuracy, its_deviation, forgetting, other_deviation = map(float, numbers)
-    return Value(accuracy, its_deviation, 3), Value(forgetting, other_deviation, 3)
+    return Mean(accuracy, its_deviation, 3), Mean(forgetting, other_deviation, 3)
 
 
-COMPARISON: dict[tuple[str, str, int], tuple[Value, Value]] = {
+COMPARISON: dict[tuple[str, str, int], tuple[Mean, Mean]] = {
     (words[0], dataset, tasks): _pair(words[first : first + 4])
     for dataset, text in _COMPARISON.items()
     for words in map(str.split, text.strip().splitlines())
@@ -73,7 +73,7 @@ COMPARISON: dict[tuple[str, str, int], tuple[Value, Value]] = {
 """Table 1: A and F by row, data set and number of tasks."""
 
 AVERAGE = {
-    row: (Value(accuracy), Value(forgetting))
+    row: (Mean(accuracy), Mean(forgetting))
     for row, accuracy, forgetting in (
         ("FT", 57.3, 20.2),
         ("LwF", 69.6, 10.8),
@@ -90,7 +90,7 @@ AVERAGE = {
 """Table 1: A and F averaged over all data sets and numbers of tasks."""
 
 ABLATION = {
-    row: (Value(accuracy), Value(forgetting))
+    row: (Mean(accuracy), Mean(forgetting))
     for row, accuracy, forgetting in (
         ("FT", 57.3, 20.2),
         ("Entropy", 73.2, 7.6),
@@ -104,9 +104,9 @@ ABLATION = {
 }
 """Table 2: A and F by the parts in use, averaged as in Table 1."""
 
-COMPLEXITY: dict[tuple[str, int | None], dict[str, Value]] = {
+COMPLEXITY: dict[tuple[str, int | None], dict[str, Mean]] = {
     (row, population): {
-        name: Value(number)
+        name: Mean(number)
         for name, number in (
             ("forward", forward),
             ("backward", backward),
@@ -133,28 +133,28 @@ COMPLEXITY: dict[tuple[str, int | None], dict[str, Value]] = {
 """Table 3 (CIFAR-100, T = 25, one RTX 4090) by row and K. KEM's A and F are Table 1's averages over all data sets."""
 
 LAMBDA = {
-    0.1: (Value(77.8), Value(3.4)),
-    0.3: (Value(78.6), Value(3.0)),
-    0.5: (Value(78.3), Value(3.2)),
-    0.7: (Value(78.5), Value(3.1)),
-    0.9: (Value(78.2), Value(3.3)),
+    0.1: (Mean(77.8), Mean(3.4)),
+    0.3: (Mean(78.6), Mean(3.0)),
+    0.5: (Mean(78.3), Mean(3.2)),
+    0.7: (Mean(78.5), Mean(3.1)),
+    0.9: (Mean(78.2), Mean(3.3)),
 }
 """Table 4 (ImageNet-R, T = 5): A and F by λ."""
 
 PROJECTION = {
-    1000: Value(86.1),
-    2000: Value(87.0),
-    5000: Value(87.8),
-    8000: Value(88.2),
-    10000: Value(87.9),
-    15000: Value(87.5),
+    1000: Mean(86.1),
+    2000: Mean(87.0),
+    5000: Mean(87.8),
+    8000: Mean(88.2),
+    10000: Mean(87.9),
+    15000: Mean(87.5),
 }
 """Table 5 (CIFAR-100, T = 5): A by M."""
 
 POPULATION = {population: COMPLEXITY["FoRo", population] for population in (2, 4, 6)}
 """Figure 3(a) (CIFAR-100, T = 25): its text states K = 4; Table 3 has K = 2, 4 and 6 of the same setting."""
 
-PROMPT_TOKENS: dict[float, tuple[Value, Value | None]] = {3: COMPARISON["FoRo", "cifar100", 25]}
+PROMPT_TOKENS: dict[float, tuple[Mean, Mean | None]] = {3: COMPARISON["FoRo", "cifar100", 25]}
 """Figure 3(b) (CIFAR-100, T = 25): its text states no figure, but that Table 1 was made with P = 3."""
 
 LONG = (5, 25, 50)

@@ -7,9 +7,10 @@ from itertools import cycle
 from textwrap import wrap
 from typing import Any
 
+from foro.research.protocol.run_groups import Group, titles
+from foro.research.studies.table import Section, Table
+from foro.research.tables.footnotes import Footnotes
 from foro.research.tables.markdown import caption
-from foro.research.tables.summary import Group, titles
-from foro.research.tables.table import Footnotes, Section, Table
 
 OWN_COLOURS = {
     "foro": "#1a7f37",
@@ -41,8 +42,6 @@ def draw_curves(table: Table, footnotes: bool = True) -> Any:
         _ours(panel, section, number)
         _papers(panel, section, number)
         panel.set(xlabel=table.axis, ylabel=f"{section.columns[number].title} (%)")
-        if table.log_axis:
-            panel.set_xscale("log")
         points = sorted({row.x for row in section.rows if row.x is not None})
         panel.set_xticks(points, [f"{x:g}" for x in points])
         panel.minorticks_off()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import Any
 
+from foro.research.studies.table import Part, Section, Table
+from foro.research.tables.footnotes import Footnotes
 from foro.research.tables.markdown import NONE, TITLES, caption, part_text
-from foro.research.tables.table import Footnotes, Part, Section, Table
 
 ROW_HEIGHT = 0.27  # inches, as what follows
 _FIRST, _GAP = 3.4, 0.2

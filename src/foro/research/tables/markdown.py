@@ -7,7 +7,8 @@ import io
 from typing import Any
 
 from foro.research.studies.paper import CITATION, SETUP
-from foro.research.tables.table import Cell, Column, Footnotes, Part, Row, Section, Table, conditions
+from foro.research.studies.table import Cell, Column, Part, Row, Section, Table
+from foro.research.tables.footnotes import Footnotes, conditions
 
 NONE = "–"
 TITLES: dict[Part, str] = {"paper": "paper", "ours": "ours", "difference": "diff."}
@@ -79,7 +80,7 @@ def to_entries(table: Table) -> list[dict[str, Any]]:
             "ours_deviation": cell.ours and cell.ours.deviation,
             "seeds": cell.ours and cell.ours.seeds,
             "difference": cell.difference,
-            "conditions": " | ".join(conditions(cell.sources, cell.told)),
+            "conditions": " | ".join(conditions(cell.sources, cell.varied)),
         }
         for section in table.sections
         for row in section.rows

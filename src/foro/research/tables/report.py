@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import foro
 from foro.errors import InputError
 from foro.research.methods.method import Settings
+from foro.research.protocol.method_catalog import taken
 from foro.research.protocol.record import Record, read_records, write_text
-from foro.research.protocol.shared_settings import taken
-from foro.research.studies.answer import from_records
+from foro.research.protocol.run_groups import Group, grouped, overridden, settings_text, titles
+from foro.research.studies.all_studies import list_studies
 from foro.research.studies.paper import CITATION
-from foro.research.studies.study import list_studies
+from foro.research.studies.table import Table
+from foro.research.studies.tables_from_runs import from_records
 from foro.research.tables.draw_curves import draw_course, draw_curves, draw_matrix
+from foro.research.tables.footnotes import Footnotes
 from foro.research.tables.markdown import TITLES, caption, part_text
-from foro.research.tables.summary import Group, grouped, overridden, settings_text, titles
-from foro.research.tables.table import Footnotes, Table
 from foro.util.html import render, svg
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What the runs of one command share: the data sets and the backbone, each read once and only when it is needed."""
+"""What the runs of one command share: data sets and a backbone, each read once and only when it is needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from foro.errors import FoRoWarning
 from foro.images.unreadable import without_unreadable
 from foro.research.datasets.dataset import Dataset
 from foro.research.datasets.registry import list_datasets, load_dataset
-from foro.research.methods.method import find_method
+from foro.research.protocol.method_catalog import find_method
 from foro.research.protocol.spec import RunSpec, json_tasks, tasks_text
 from foro.research.protocol.streams import Stream, class_incremental
 
@@ -38,8 +38,8 @@ class DataOptions:
     skip_bad: bool = False
 
 
-class Bench:
-    """A backbone at an image size, and data sets; knows what makes a run the same run."""
+class Setup:
+    """A backbone at an image size, and data sets; decides which runs are the same, and what they are called."""
 
     def __init__(self, backbone: str = "nano", image_size: int | None = None, data: DataOptions | None = None) -> None:
         self.source = _absolute(backbone, find_registered(backbone) is not None)
@@ -47,6 +47,10 @@ class Bench:
         self.data = data or DataOptions()
         self.skipped: dict[str, int] = {}  # images of each data set that could not be decoded
         self._datasets: dict[str, Dataset] = {}
+
+    def unloaded(self) -> Setup:
+        """The same setup with nothing read yet, for another process."""
+        return Setup(self.source, self.wanted_size, self.data)
 
     @cached_property
     def backbone(self) -> Backbone:

@@ -1,10 +1,10 @@
-"""Runs that differ in nothing but their seed, together."""
+"""Runs that differ only in their seed: their mean and deviation, and what they are called."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.errors import InputError
-from foro.research.methods.method import Settings, find_method
+from foro.research.methods.method import Settings
+from foro.research.protocol.method_catalog import find_method
 from foro.research.protocol.record import Record
 from foro.research.protocol.spec import tasks_text
-from foro.research.tables.value import Value
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean and sample standard deviation over ``seeds`` runs; None where there is one run or it is not stated."""
+
+    mean: float
+    deviation: float | None = None
+    seeds: int | None = None
+
+    @classmethod
+    def of(cls, numbers: Sequence[float]) -> Mean | None:
+        """The mean of one number for each seed; None if there is none."""
+        if not numbers:
+            return None
+        deviation = float(np.std(numbers, ddof=1)) if len(numbers) > 1 else None
+        return cls(float(np.mean(numbers)), deviation, len(numbers))
+
+    def text(self, digits: int = 1) -> str:
+        """``87.7 ± 0.83``."""
+        spread = "" if self.deviation is None else f" ± {self.deviation:,.{digits + 1}f}"
+        return f"{self.mean:,.{digits}f}{spread}".replace("-", "−")
 
 
 @dataclass(frozen=True)
@@ -32,8 +54,7 @@ class Group:
     @property
     def tasks(self) -> str:
         """T, or the classes of each task."""
-        tasks = self.first["stream"]["tasks"]
-        return tasks_text(tasks if isinstance(tasks, int) else tuple(tasks))
+        return tasks_text(self.records[0].tasks)
 
     @property
     def stream(self) -> str:
@@ -47,9 +68,9 @@ class Group:
         matrix: NDArray[np.float64] = np.mean([record.accuracy for record in self.records], axis=0)
         return matrix
 
-    def percent(self, metric: str) -> Value:
+    def percent(self, metric: str) -> Mean:
         """A metric over the seeds, in percent."""
-        value = Value.of([100 * record.results[metric] for record in self.records])
+        value = percent(self.records, metric)
         assert value is not None
         return value
 
@@ -59,8 +80,13 @@ class Group:
         return np.mean(curves, axis=0), np.std(curves, axis=0, ddof=1) if len(curves) > 1 else np.zeros(len(curves[0]))
 
 
+def percent(records: Iterable[Record], metric: str) -> Mean | None:
+    """A metric of runs in percent."""
+    return Mean.of([100 * record.results[metric] for record in records])
+
+
 def titles(groups: Sequence[Group]) -> tuple[list[str], str]:
-    """A name for each group: its method, and the settings that were overridden; those that all share come apart."""
+    """A name for each group, its method and overridden settings, and separately the settings that all share."""
     changed = [overridden(group.first) for group in groups]
     shared = {name: value for name, value in changed[0].items() if all(each.get(name) == value for each in changed)}
     names = []
@@ -90,6 +116,12 @@ def overridden(content: dict[str, Any]) -> Settings:
     return {name: value for name, value in settings.items() if usual.get(name) != value}
 
 
+def short_preset(record: Record) -> str | None:
+    """The preset of a run that was made shorter than published."""
+    preset: str | None = record.content["settings"].get("preset")
+    return None if preset == "published" else preset
+
+
 def grouped(records: Sequence[Record]) -> list[Group]:
     """Groups in the order of their first records, seeds ascending."""
     groups: dict[str, list[Record]] = {}
@@ -102,7 +134,7 @@ def grouped(records: Sequence[Record]) -> list[Group]:
 
 
 def to_json(group: Group) -> dict[str, Any]:
-    """What a program wants to know of a group."""
+    """A group as the command line prints it with ``--json``."""
     first = group.first
     return {
         "dataset": first["data"]["name"],
