@@ -14,23 +14,20 @@ Defaults: those of the authors' code, see ``first_session``, and adapters, which
 Departures: a class that comes again in a later task moves its prototype to the mean of all its images; the authors'
 code has every class in one task only.
 
-Memory: the adapted weights, one mean for each class, and the statistics of ``foro.heads.ridge`` that the means are part
-of.
+Memory: the adapted weights, and one sum of features for each class.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
-import numpy as np
-
 from foro.backbones.base import Backbone
-from foro.heads.ridge import KnowledgeEncoder
+from foro.heads.nearest_mean import NearestMean
 from foro.research.baselines.adapted_backbone import AdaptedBackbone
-from foro.research.baselines.first_session import FAST, FirstSessionMethod, FirstSessionSettings
+from foro.research.baselines.first_session import FAST, FirstSessionMethod, FirstSessionSettings, gathered_for
 from foro.research.methods.method import Settings, register
-from foro.research.methods.nearest_mean import cosines
-from foro.types import Float32, Float64
+from foro.types import Float32, Label
 
 
 @register("adam", row="ADAM")
@@ -38,15 +35,15 @@ class Adam(FirstSessionMethod):
     """ADAM: adapters trained on the first task, then prototypes of frozen and adapted features."""
 
     settings_type = FirstSessionSettings
-    classifier: KnowledgeEncoder
+    classifier: NearestMean
     fast: ClassVar[Settings] = FAST
 
     def sources(self, adapted: AdaptedBackbone | None) -> list[Backbone]:
         return [self.backbone] if adapted is None else [self.backbone, adapted]
 
-    def make_classifier(self) -> KnowledgeEncoder:
+    def make_classifier(self) -> NearestMean:
         copies = 1 if self.settings.adaptation == "none" else 2
-        return KnowledgeEncoder(copies * self.backbone.dim, projection_dim=None, seed=self.seed)
+        return NearestMean(copies * self.backbone.dim)
 
-    def classify(self, features: Float32) -> Float64:
-        return cosines(features.astype(np.float64), self.classifier.means)
+    def gathered(self, batches: Iterable[Float32], names: list[Label]) -> Callable[[], None]:
+        return gathered_for(self.classifier, batches, names)

@@ -1,13 +1,13 @@
-"""What all baselines share: settings and presets, labels that come at any time, and a file that is never a pickle."""
+"""What all baselines share: settings and presets, labels that come at any time, and a file without pickles."""
 
 from __future__ import annotations
 
 import json
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,32 @@ from foro.errors import InputError, ModelFileError
 from foro.features.cache import FeatureCache
 from foro.images.load import Images, check_images
 from foro.labels import check_labels
-from foro.research.baselines.settings import BaselineSettings
 from foro.research.methods.method import LearnCost, Method, Settings
 from foro.types import Arrays, Label
+from foro.util.settings import check_settings, setting
 from foro.util.tensors import read_tensors, write_tensors
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 FORMAT = "foro-baseline"
+
+
+@dataclass(frozen=True)
+class BaselineSettings:
+    """What all baselines have; text that a command line takes for a number or None is text again."""
+
+    preset: Literal["published", "fast"] = setting(
+        "published",
+        "published: the settings of the method's own paper or code; fast: a short version for small machines",
+    )
+
+    def __post_init__(self) -> None:
+        for name, kind in get_type_hints(type(self)).items():
+            value = getattr(self, name)
+            if (kind is str and type(value) is int) or (value is None and "none" in get_args(kind)):
+                object.__setattr__(self, name, str(value).lower())
+        check_settings(self)
 
 
 class Baseline(Method):

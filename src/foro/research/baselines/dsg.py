@@ -39,10 +39,10 @@ from foro.images.load import Images
 from foro.research.baselines.ft import Ft
 from foro.research.baselines.generator import Generator, GeneratorSettings
 from foro.research.baselines.linear_head import cross_entropy, grown
-from foro.research.baselines.settings import setting
 from foro.research.baselines.text_to_image import text_to_image
 from foro.research.methods.method import LearnCost, Settings, register
 from foro.types import Arrays
+from foro.util.settings import setting
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class DsgSettings(GeneratorSettings):
     """Settings of generative replay."""
 
     replay_per_class: int | None = setting(
-        None, "generated images of each old class; None: as many as a new class has on average", least=1, optional=True
+        None, "generated images of each old class; None: as many as a new class has on average", least=1
     )
-    pipeline: str | None = setting(None, "a pre-trained text-to-image model to generate with, by name", optional=True)
+    pipeline: str | None = setting(None, "a pre-trained text-to-image model to generate with, by name")
     pipeline_prompt: str = setting("a photo of a {}", "what the text-to-image model is asked for; {} is the label")
 
 

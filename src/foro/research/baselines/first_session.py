@@ -17,7 +17,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,10 @@ from foro.backbones.runtimes.torch_runtime import import_torch
 from foro.features.cache import FeatureCache
 from foro.features.extractor import Extractor
 from foro.features.readout import readout
-from foro.heads.head import gather
-from foro.heads.ridge import KnowledgeEncoder
+from foro.heads.head import Head, gather
 from foro.images.load import Images
 from foro.research.baselines.adapted_backbone import AdaptedBackbone
 from foro.research.baselines.baseline import Baseline
-from foro.research.baselines.grid_ridge import GridRidge
-from foro.research.baselines.settings import setting
 from foro.research.baselines.trainable import cls_features
 from foro.research.baselines.training import TrainCost, TrainingSettings, train
 from foro.research.baselines.tuning import Adaptation
@@ -42,6 +39,7 @@ from foro.research.methods.method import LearnCost, Settings
 from foro.types import Arrays, Float32, Float64, Label
 from foro.util.interrupts import uninterrupted
 from foro.util.progress import progress_bar
+from foro.util.settings import setting
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -54,14 +52,11 @@ class FirstSessionSettings(TrainingSettings):
     epochs: int = setting(20, "passes over the images of the first task", least=1)
     batch_size: int = setting(48, "images of a step", least=1)
     learning_rate: float = setting(0.01, "learning rate of the first step", least=0)
-    clip_norm: float | None = setting(
-        None, "most that the norm of a gradient may be; None: any", least=0, optional=True
-    )
-    adaptation: str = setting(
+    clip_norm: float | None = setting(None, "most that the norm of a gradient may be; None: any", least=0)
+    adaptation: Adaptation = setting(
         "adapter",
         "none: the backbone as it is, without torch; adapter, ssf, vpt_shallow or vpt_deep: few parameters are trained "
         "on the first task; full: all of them are",
-        choices=get_args(Adaptation),
     )
     adapter_width: int = setting(64, "width of an adapter", least=1)
     prompt_tokens: int = setting(5, "tokens of a prompt of vpt_shallow and vpt_deep", least=1)
@@ -128,11 +123,30 @@ def adapt(
     return FirstSession(adapted, lambda features: head(features.to(device)).detach(), cost)
 
 
+class Classifier(Protocol):
+    """What is needed of a classifier over features: every head of ``foro.heads`` has it."""
+
+    def scores(self, X: Float32, /) -> Float64:
+        """Scores (n, c) of features (n, d), one column for each label."""
+
+    def state(self) -> tuple[Arrays, dict[str, Any]]:
+        """Everything to store: arrays by name, and JSON-ready values."""
+
+    @classmethod
+    def from_state(cls, arrays: Arrays, values: dict[str, Any], /) -> Self:
+        """What ``state`` was of."""
+
+
+def gathered_for(head: Head, batches: Iterable[Float32], names: list[Label]) -> Callable[[], None]:
+    """The step that makes a head learn all features of a task, in batches (b, d)."""
+    return partial(gather(head, batches, names).absorb_into, head)
+
+
 class FirstSessionMethod(Baseline):
     """A baseline that adapts on its first task and from then on only adds statistics of frozen features."""
 
     settings: FirstSessionSettings
-    classifier: KnowledgeEncoder | GridRidge
+    classifier: Classifier
 
     def __init__(self, backbone: Backbone, settings: Any, seed: int, cache: FeatureCache | None = None) -> None:
         super().__init__(backbone, settings, seed, cache)
@@ -151,7 +165,7 @@ class FirstSessionMethod(Baseline):
         return super().build(backbone, settings, seed, cache)
 
     @abstractmethod
-    def make_classifier(self) -> KnowledgeEncoder | GridRidge:
+    def make_classifier(self) -> Classifier:
         """A classifier that has learned nothing."""
 
     @property
@@ -163,15 +177,9 @@ class FirstSessionMethod(Baseline):
         """The backbones whose features are put side by side: the adapted one, or without adaptation the frozen one."""
         return [adapted or self.backbone]
 
-    def classify(self, features: Float32) -> Float64:
-        """Scores (n, c) of features (n, d)."""
-        return self.classifier.scores(features)
-
+    @abstractmethod
     def gathered(self, batches: Iterable[Float32], names: list[Label]) -> Callable[[], None]:
         """Reads all features of a task, and returns the step that makes the classifier learn them, all or none."""
-        if isinstance(self.classifier, GridRidge):
-            return self.classifier.gather(batches, names)
-        return partial(gather(self.classifier, batches, names).absorb_into, self.classifier)
 
     def settle(self) -> None:
         """Does what would otherwise be left to the first prediction, though it is part of learning."""
@@ -205,7 +213,7 @@ class FirstSessionMethod(Baseline):
 
     def scores(self, images: Images) -> Float64:
         features = self._features(images, self._extractors(self.adapted), "predicting")
-        parts = [self.classify(part) for part in features]
+        parts = [self.classifier.scores(part) for part in features]
         return np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
 
     def state(self) -> tuple[Arrays, dict[str, Any]]:

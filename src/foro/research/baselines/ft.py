@@ -19,7 +19,7 @@ Memory: the model, and one row of the head for each class. Nothing else grows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,24 +27,21 @@ from numpy.typing import NDArray
 from foro.backbones.base import Backbone
 from foro.features.cache import FeatureCache
 from foro.images.load import Images
-from foro.research.baselines.baseline import Baseline
-from foro.research.baselines.batched import batched
+from foro.research.baselines.baseline import Baseline, BaselineSettings
 from foro.research.baselines.linear_head import cross_entropy, grown, new_head
-from foro.research.baselines.settings import BaselineSettings, setting
-from foro.research.baselines.trainable import cls_features, from_arrays, to_arrays, trainable_vit
+from foro.research.baselines.trainable import batched, cls_features, from_arrays, to_arrays, trainable_vit
 from foro.research.baselines.training import TrainCost, TrainingSettings, train
 from foro.research.methods.method import LearnCost, Settings, register
 from foro.types import Arrays
+from foro.util.settings import setting
 
 
 @dataclass(frozen=True)
 class FtSettings(TrainingSettings):
     """Settings of fine-tuning."""
 
-    loss_among: str = setting(
-        "task",
-        "classes among which the cross-entropy is taken: those of the task, or all seen so far",
-        choices=("task", "all"),
+    loss_among: Literal["task", "all"] = setting(
+        "task", "classes among which the cross-entropy is taken: those of the task, or all seen so far"
     )
 
 

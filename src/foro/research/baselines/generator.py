@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from foro.errors import InputError
 from foro.images.load import Images
 from foro.images.preprocessing import Preprocessing
-from foro.research.baselines.settings import setting
 from foro.research.baselines.trainable import from_arrays, to_arrays
 from foro.research.baselines.training import TrainCost, TrainingSettings, train
 from foro.types import Arrays
 from foro.util.progress import progress_bar
+from foro.util.settings import setting
 
 GROUPS = 8
 """Channels are normalised in so many groups, so their numbers are multiples of it."""

@@ -3,6 +3,9 @@
 The Gram matrix is a full one in single precision, a task's projected features are held all at once, and γ is the best
 of a list of values, each of which takes an LU factorisation. It is here for what it costs, which is part of the
 paper's Table 3; ``foro.heads.ridge`` solves in double precision and chooses γ from the statistics of all tasks.
+
+It is not a head of ``foro.heads``: γ comes from the newest task alone, so that what it has learned depends on how the
+samples were cut into tasks, which the contract of heads excludes.
 """
 
 from __future__ import annotations
@@ -17,10 +20,10 @@ from foro.errors import InputError
 from foro.heads.projection import RandomProjection
 from foro.types import Arrays, Float32, Float64, Label
 
-Choice = Literal["held-out", "folds"]
+GammaChoice = Literal["held-out", "folds"]
 HELD_OUT = 0.2
 FOLDS = 4
-VALUES: dict[Choice, tuple[float, ...]] = {
+VALUES: dict[GammaChoice, tuple[float, ...]] = {
     "held-out": tuple(10.0**power for power in range(-8, 9)),
     "folds": (*(10.0 ** (half / 2) for half in range(-8, 7)), 1e-8),
 }
@@ -35,7 +38,7 @@ class GridRidge:
     quarter, over four such parts.
     """
 
-    def __init__(self, features: int, projection_dim: int | None, choice: Choice, seed: int) -> None:
+    def __init__(self, features: int, projection_dim: int | None, choice: GammaChoice, seed: int) -> None:
         self.projection = RandomProjection.draw(features, projection_dim, "relu", seed) if projection_dim else None
         self.choice, self.seed = choice, seed
         size = projection_dim or features

@@ -32,13 +32,12 @@ from foro.errors import InputError
 from foro.features.cache import FeatureCache
 from foro.images.load import Images
 from foro.research.baselines.baseline import Baseline
-from foro.research.baselines.batched import batched
 from foro.research.baselines.linear_head import cross_entropy, grown, new_head
-from foro.research.baselines.settings import setting
-from foro.research.baselines.trainable import cls_features, from_arrays, sequence, to_arrays, trainable_vit
-from foro.research.baselines.training import TrainingSettings, train
+from foro.research.baselines.trainable import batched, cls_features, from_arrays, sequence, to_arrays, trainable_vit
+from foro.research.baselines.training import Optimiser, Schedule, TrainingSettings, train
 from foro.research.methods.method import LearnCost, Settings, register
 from foro.types import Arrays
+from foro.util.settings import setting
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,9 @@ class L2pSettings(TrainingSettings):
     """Settings of learning to prompt."""
 
     epochs: int = setting(5, "passes over the images of a task", least=1)
-    optimiser: str = setting("adam", "sgd (momentum 0.9), adam or adamw", choices=("sgd", "adam", "adamw"))
+    optimiser: Optimiser = setting("adam", "sgd (momentum 0.9), adam or adamw")
     learning_rate: float = setting(0.03, "learning rate of the first step", least=0)
-    schedule: str = setting("constant", "of the learning rate: cosine or constant", choices=("cosine", "constant"))
+    schedule: Schedule = setting("constant", "of the learning rate: cosine or constant")
     weight_decay: float = setting(0.0, "weight decay", least=0)
     pool_size: int = setting(10, "M, prompts of the pool", least=1)
     prompt_tokens: int = setting(5, "tokens of a prompt", least=1)

@@ -30,15 +30,16 @@ from typing import ClassVar
 
 from foro.research.baselines.first_session import FAST
 from foro.research.baselines.ridge_method import RidgeMethod, RidgeSettings
-from foro.research.baselines.settings import setting
+from foro.research.baselines.training import Optimiser
 from foro.research.methods.method import Settings, register
+from foro.util.settings import setting
 
 
 @dataclass(frozen=True)
 class LayupSettings(RidgeSettings):
     """Settings of LayUP."""
 
-    optimiser: str = setting("adamw", "sgd (momentum 0.9), adam or adamw", choices=("sgd", "adam", "adamw"))
+    optimiser: Optimiser = setting("adamw", "sgd (momentum 0.9), adam or adamw")
     learning_rate: float = setting(0.003, "learning rate of the first step", least=0)
     crop_area: float = setting(
         0.7, "least share of an image that is cut out for training; 1: all of it", least=0.01, most=1

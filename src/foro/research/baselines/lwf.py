@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 from foro.images.load import Images
 from foro.research.baselines.ft import Ft, FtSettings
 from foro.research.baselines.linear_head import cross_entropy, grown
-from foro.research.baselines.settings import setting
 from foro.research.baselines.trainable import cls_features
 from foro.research.baselines.training import TrainCost, train
 from foro.research.methods.method import LearnCost, Settings, register
+from foro.util.settings import setting
 
 
 @dataclass(frozen=True)

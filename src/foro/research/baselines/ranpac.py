@@ -23,8 +23,8 @@ from typing import ClassVar, Literal
 
 from foro.research.baselines.first_session import FAST
 from foro.research.baselines.ridge_method import RidgeMethod, RidgeSettings
-from foro.research.baselines.settings import setting
 from foro.research.methods.method import Settings, register
+from foro.util.settings import setting
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class RanpacSettings(RidgeSettings):
     """Settings of RanPAC."""
 
     regularisation: float | Literal["auto", "held-out"] = setting(
-        "held-out", "γ, or how it is chosen: held-out as in RanPAC, or auto as in FoRo", words=("auto", "held-out")
+        "held-out", "γ, or how it is chosen: held-out as in RanPAC, or auto as in FoRo"
     )
     projection_dim: int = setting(10_000, "M, width of the random projection", least=1)
 

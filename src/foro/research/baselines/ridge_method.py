@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from foro.config import check_regularisation
 from foro.errors import InputError
 from foro.heads.ridge import KnowledgeEncoder
-from foro.research.baselines.first_session import FirstSessionMethod, FirstSessionSettings
-from foro.research.baselines.grid_ridge import VALUES, Choice, GridRidge, held_out
-from foro.research.baselines.settings import setting
+from foro.research.baselines.first_session import FirstSessionMethod, FirstSessionSettings, gathered_for
+from foro.research.baselines.grid_ridge import VALUES, GammaChoice, GridRidge, held_out
 from foro.types import Label
+from foro.util.settings import setting
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,9 @@ class RidgeSettings(FirstSessionSettings):
         "auto",
         "γ of the shared solver; auto: by generalised cross-validation over all that was learned; held-out: the power "
         "of ten that does best on a fifth of the newest task, when fitted on the rest of it",
-        words=("auto", "held-out"),
     )
-    solver: str = setting(
-        "shared",
-        "shared: FoRo's encoder; original: that of the method's own code, slower and in single precision",
-        choices=("shared", "original"),
+    solver: Literal["shared", "original"] = setting(
+        "shared", "shared: FoRo's encoder; original: that of the method's own code, slower and in single precision"
     )
 
     def __post_init__(self) -> None:
@@ -48,7 +45,8 @@ class RidgeMethod(FirstSessionMethod):
     """Statistics of the CLS of ``layers`` layers, projected or not, and a ridge classifier from them."""
 
     settings: RidgeSettings
-    choice: ClassVar[Choice]  # how the method's own code chooses γ
+    classifier: KnowledgeEncoder | GridRidge
+    choice: ClassVar[GammaChoice]  # how the method's own code chooses γ
 
     @property
     def projection_dim(self) -> int | None:
@@ -67,10 +65,12 @@ class RidgeMethod(FirstSessionMethod):
 
     def gathered(self, batches: Iterable[NDArray[np.float32]], names: list[Label]) -> Callable[[], None]:
         encoder = self.classifier
-        if isinstance(encoder, GridRidge) or self.settings.regularisation != "held-out":
-            return super().gathered(batches, names)
+        if isinstance(encoder, GridRidge):
+            return encoder.gather(batches, names)
+        if self.settings.regularisation != "held-out":
+            return gathered_for(encoder, batches, names)
         features = np.concatenate(list(batches))
-        absorb = super().gathered([features], names)
+        absorb = gathered_for(encoder, [features], names)
         gamma = best_held_out(encoder.project(features), names, self.seed)
 
         def commit() -> None:

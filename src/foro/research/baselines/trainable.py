@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,10 @@ from foro.backbones.base import Backbone
 from foro.backbones.runtimes.checkpoint_runtime import CheckpointRuntime
 from foro.backbones.runtimes.torch_runtime import build_vit, find_device, import_torch
 from foro.errors import BackboneError
+from foro.features.extractor import BATCH
+from foro.images.load import Images, pixel_batches
+from foro.images.preprocessing import Preprocessing
+from foro.util.progress import progress_bar
 
 
 def trainable_vit(backbone: Backbone, frozen: bool = False) -> Any:
@@ -45,6 +49,20 @@ def sequence(model: Any, pixels: Any, prompts: Any = None) -> Any:
 def cls_features(model: Any, pixels: Any, prompts: Any = None) -> Any:
     """The last CLS (n, dim) of pixels (n, 3, S, S), as the backbone's own last layer."""
     return sequence(model, pixels, prompts)[:, 0]
+
+
+def batched(
+    function: Callable[[Any], Any], images: Images, preprocessing: Preprocessing, device: Any, doing: str = "predicting"
+) -> NDArray[np.float32]:
+    """The results of a torch function of pixels (b, 3, S, S) for all images, in batches and without gradients."""
+    import torch
+
+    parts = []
+    with torch.inference_mode(), progress_bar(doing, len(images)) as advance:
+        for pixels in pixel_batches(images, preprocessing, BATCH):
+            parts.append(function(torch.from_numpy(pixels).to(device)).float().cpu().numpy())
+            advance(len(pixels))
+    return np.concatenate(parts) if parts else np.zeros((0, 1), np.float32)
 
 
 def to_arrays(module: Any, prefix: str = "") -> dict[str, NDArray[Any]]:

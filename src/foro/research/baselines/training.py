@@ -6,22 +6,28 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from foro.images.load import Images, load_image
 from foro.images.preprocessing import Preprocessing
-from foro.research.baselines.augmentation import augment
-from foro.research.baselines.settings import BaselineSettings, setting
+from foro.research.baselines.baseline import BaselineSettings
 from foro.util.parallel import ordered_map
 from foro.util.progress import progress_bar
+from foro.util.settings import setting
 
+Optimiser = Literal["sgd", "adam", "adamw"]
+Schedule = Literal["cosine", "constant"]
 Loss = Callable[[Any, Any], Any]
 """From pixels (b, 3, S, S) and the positions of their labels (b,) to a scalar, both tensors on the device."""
+
+LONGEST = 4 / 3
+"""Most that a random crop is wider than high, or higher than wide."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +36,11 @@ class TrainingSettings(BaselineSettings):
 
     epochs: int = setting(20, "passes over the images of a task", least=1)
     batch_size: int = setting(128, "images of a step", least=1)
-    optimiser: str = setting("sgd", "sgd (momentum 0.9), adam or adamw", choices=("sgd", "adam", "adamw"))
+    optimiser: Optimiser = setting("sgd", "sgd (momentum 0.9), adam or adamw")
     learning_rate: float = setting(1e-3, "learning rate of the first step", least=0)
-    schedule: str = setting(
-        "cosine", "of the learning rate: cosine (down to 0) or constant", choices=("cosine", "constant")
-    )
+    schedule: Schedule = setting("cosine", "of the learning rate: cosine (down to 0) or constant")
     weight_decay: float = setting(5e-4, "weight decay", least=0)
-    clip_norm: float | None = setting(1.0, "most that the norm of a gradient may be; None: any", least=0, optional=True)
+    clip_norm: float | None = setting(1.0, "most that the norm of a gradient may be; None: any", least=0)
     crop_area: float = setting(
         0.05, "least share of an image that is cut out for training; 1: all of it", least=0.01, most=1
     )
@@ -107,6 +111,24 @@ def train(
     passes = settings.epochs * len(images)
     seconds = time.perf_counter() - start
     return TrainCost(forwards * passes, backwards * passes, seconds, tuple(losses), _peak(torch, device))
+
+
+def augment(
+    image: Image.Image, preprocessing: Preprocessing, least_area: float, flip: bool, random: np.random.Generator
+) -> NDArray[np.float32]:
+    """Pixels (3, S, S) of a random crop with at least this share of the area, with ``flip`` mirrored half of the time."""
+    if least_area < 1:
+        area = random.uniform(least_area, 1) * image.width * image.height
+        ratio = math.exp(random.uniform(-math.log(LONGEST), math.log(LONGEST)))
+        width = min(math.sqrt(area * ratio), image.width)
+        height = min(math.sqrt(area / ratio), image.height)
+        left, top = random.uniform(0, image.width - width), random.uniform(0, image.height - height)
+        size = preprocessing.image_size
+        image = image.resize((size, size), Image.Resampling.BICUBIC, (left, top, left + width, top + height))
+        preprocessing = replace(preprocessing, crop_pct=1.0)  # it is cropped already
+    if flip and random.random() < 0.5:
+        image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    return preprocessing(image)
 
 
 class _Step:

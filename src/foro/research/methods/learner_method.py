@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from foro.backbones.base import Backbone
-from foro.config import PRESETS, LearnerConfig
+from foro.config import LearnerConfig
 from foro.errors import FoRoWarning, InputError
 from foro.features.cache import FeatureCache
 from foro.images.load import Images
@@ -34,8 +34,6 @@ class LearnerMethod(Method):
         for name, value in cls.fixed.items():
             if overrides.get(name, value) != value:
                 raise InputError(f"{cls.name} is defined by {name} = {value}, which cannot be set to {overrides[name]}")
-        for name, value in overrides.items():
-            _check_kind(name, value)
         return LearnerConfig.from_preset(cls.preset, **{**overrides, **cls.fixed}).as_dict()
 
     @classmethod
@@ -69,12 +67,3 @@ class LearnerMethod(Method):
 
     def save(self, path: Path) -> None:
         self.learner.save(path)
-
-
-def _check_kind(name: str, value: Any) -> None:
-    """Refuses text for a number and the like, which would be found out only in the middle of a run."""
-    usual = {**PRESETS["default"].as_dict(), **PRESETS["paper"].as_dict()}.get(name, value)
-    special = {"regularisation": value == "auto", "projection_dim": value is None}
-    number = isinstance(usual, float) and isinstance(value, (int, float)) and not isinstance(value, bool)
-    if type(value) is not type(usual) and not number and not special.get(name):
-        raise InputError(f"{name} cannot be {value!r}: it is a setting like {usual!r}")
