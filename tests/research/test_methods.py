@@ -49,7 +49,7 @@ def test_mistakes_are_said_in_one_sentence() -> None:
         find_method("kem").resolve({"policy": "freeze"})
     with pytest.raises(InputError, match="unknown setting 'learning_rate'"):
         find_method("foro").resolve({"learning_rate": 1})
-    with pytest.raises(InputError, match="population cannot be 'many': it is a setting like 6"):
+    with pytest.raises(InputError, match="population must be a whole number of at least 2, not 'many'"):
         find_method("foro").resolve({"population": "many"})
     with pytest.raises(InputError, match="already registered"):
         register("foro", row="FoRo")(find_method("foro"))

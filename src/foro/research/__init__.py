@@ -1,1 +1,6 @@
-"""The paper's protocol: streams through methods, results on disk, and every table and figure of the paper from them."""
+"""The paper's protocol: streams of tasks through methods, results on disk, and its tables and figures from them.
+
+Imports point one way: datasets and methods <- baselines <- protocol <- studies <- tables. Methods and data sets are
+found by importing every file of their rooms; studies and formats of tables are entries of one table each.
+Nothing outside imports this package except the command line; it may use ``foro.cluster``, never the reverse.
+"""

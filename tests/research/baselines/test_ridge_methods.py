@@ -152,12 +152,13 @@ def test_settings_are_checked(tiny_backbone: Backbone) -> None:
     ],
 )
 def test_a_value_must_be_of_the_settings_kind(name: str, setting: str, wrong: Any) -> None:
-    with pytest.raises(InputError, match=f"{setting} cannot be {wrong!r}"):
+    with pytest.raises(InputError, match=f"{setting} must be .*, not {wrong!r}"):
         find_method(name).resolve({setting: wrong})
 
 
-def test_text_may_look_like_a_number() -> None:
+def test_text_may_look_like_a_number_or_none() -> None:
     assert find_method("dsg").resolve({"generator_channels": 16})["generator_channels"] == "16"
+    assert find_method("adam").resolve({"adaptation": None})["adaptation"] == "none"
 
 
 def test_ranpac_chooses_as_its_original_does(tiny_backbone: Backbone) -> None:

@@ -99,7 +99,7 @@ def test_a_setting_is_for_the_methods_that_have_it() -> None:
         check_shared(["kem", "ft"], {"epoch": 2})
     with pytest.raises(InputError, match="ft has no setting 'population'"):
         check_shared(["ft", "lwf"], {"population": 2})
-    with pytest.raises(InputError, match="epochs cannot be 'many'"):
+    with pytest.raises(InputError, match="epochs must be a whole number of at least 1, not 'many'"):
         check_shared(["kem", "ft"], {"epochs": "many"})
 
 

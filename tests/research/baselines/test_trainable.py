@@ -95,7 +95,7 @@ def test_says_why_there_is_nothing_to_train(tmp_path: Any) -> None:
     class Foreign:
         name = "foreign"
 
-    with pytest.raises(BackboneError, match=r"foreign has no weights to train from; load it by foro\.backbones"):
+    with pytest.raises(BackboneError, match=r"foreign has no weights to train from; load it by foro\.load_backbone"):
         trainable_vit(Foreign())  # type: ignore[arg-type]
     folder = save_checkpoint(tiny_checkpoint(), tmp_path / "tiny")
     backbone = load_backbone(folder, threads=1)

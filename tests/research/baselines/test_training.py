@@ -13,9 +13,8 @@ from PIL import Image
 
 from foro.errors import InputError
 from foro.images.preprocessing import Preprocessing
-from foro.research.baselines.augmentation import augment
-from foro.research.baselines.settings import BaselineSettings
-from foro.research.baselines.training import TrainCost, TrainingSettings, train
+from foro.research.baselines.baseline import BaselineSettings
+from foro.research.baselines.training import TrainCost, TrainingSettings, augment, train
 from tests.conftest import textures
 
 PIXELS = Preprocessing(16, 0.9, "center", "bicubic", (0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
@@ -116,12 +115,12 @@ def test_all_of_an_image_without_mirroring_is_what_testing_sees() -> None:
 
 def test_settings_are_checked() -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"epochs": 0}, "epochs must be at least 1, not 0"),
-        ({"epochs": 2.5}, "epochs cannot be 2.5: it is a setting like 20"),
-        ({"learning_rate": "high"}, "learning_rate cannot be 'high'"),
-        ({"crop_area": 2}, "crop_area must be at least 0.01 and at most 1, not 2"),
+        ({"epochs": 0}, "epochs must be a whole number of at least 1, not 0"),
+        ({"epochs": 2.5}, "epochs must be a whole number of at least 1, not 2.5"),
+        ({"learning_rate": "high"}, "learning_rate must be a number of at least 0, not 'high'"),
+        ({"crop_area": 2}, "crop_area must be a number between 0.01 and 1, not 2"),
         ({"optimiser": "lion"}, "optimiser must be one of sgd, adam, adamw, not 'lion'"),
-        ({"flip": 1}, "flip cannot be 1: it is a setting like True"),
+        ({"flip": 1}, "flip must be true or false, not 1"),
         ({"preset": "slow"}, "preset must be one of published, fast, not 'slow'"),
     ]
     for values, message in wrong:

@@ -46,7 +46,7 @@ def test_a_connection_that_breaks_is_resumed_at_once(site: Site, tmp_path: Path)
 
 def test_a_server_that_stops_sending_is_given_up_and_resumed_next_time(site: Site, tmp_path: Path) -> None:
     site.cuts = [300_000, 0]
-    with pytest.raises(DataError, match=r"broke off after 300,000 of 1,048,576 bytes; the same command goes on"):
+    with pytest.raises(DataError, match=r"broke off after 300,000 of 1,048,576 bytes; the same command resumes it"):
         download(site.remote(), tmp_path)
     assert names(tmp_path) == ["archive.tar.part", "archive.tar.part.etag"]
     assert download(site.remote(), tmp_path).read_bytes() == CONTENT

@@ -4,7 +4,7 @@ Aristeidis Panos et al., First Session Adaptation: A Strong Replay-Free Baseline
 2023, gave it its name; ADAM, RanPAC and LayUP are built on it. It is here once, so that they differ in what they do
 with the features and in nothing else.
 
-The first task trains the parameters of ``tuning`` under a cosine head, which is then thrown away: the classifier is
+The first task trains the parameters of ``tuning`` under a cosine head, which is then discarded: the classifier is
 made of the features of all tasks alike. Defaults are those of ADAM's code, which RanPAC's took over: 20 epochs,
 batches of 48, SGD with a learning rate of 0.01 and a cosine schedule, weight decay 5e-4, no clipping, cut-outs of at
 least 5 % of an image, adapters of width 64, prompts of 5 tokens. For ``full`` that code has 6 epochs, batches of 128,

@@ -19,12 +19,12 @@ from foro.util.progress import progress_bar
 from foro.util.settings import setting
 
 GROUPS = 8
-"""Channels are normalised in so many groups, so their numbers are multiples of it."""
+"""Groups of the group normalisation: numbers of channels are multiples of it."""
 
 
 @dataclass(frozen=True)
 class GeneratorSettings(TrainingSettings):
-    """Size and training of the diffusion model, beside the training of a classifier."""
+    """Size and training of the diffusion model, in addition to the training of the classifier."""
 
     generator_epochs: int = setting(200, "passes of the generator over the images of a task", least=1)
     generator_batch_size: int = setting(128, "images of a step of the generator", least=1)

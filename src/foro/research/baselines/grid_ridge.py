@@ -31,7 +31,7 @@ VALUES: dict[GammaChoice, tuple[float, ...]] = {
 
 
 class GridRidge:
-    """W = (G + γI)⁻¹C in single precision, γ chosen anew for each task.
+    """W = (G + γI)⁻¹C in single precision, γ chosen again for each task.
 
     ``held-out``, RanPAC's: fitted on four fifths of the task alone, the lowest squared error on the last fifth.
     ``folds``, LayUP's: fitted on all earlier tasks and three quarters of this one, the highest accuracy on the last

@@ -15,7 +15,7 @@ def new_head(dim: int, device: Any) -> Any:
 
 
 def grown(head: Any, classes: int) -> Any:
-    """A head of so many classes: the known ones as they are, the new ones zero."""
+    """A head with ``classes`` classes: the known ones unchanged, the new ones zero."""
     import torch
 
     known, dim = head.weight.shape

@@ -1,4 +1,4 @@
-"""Images of classes from a pre-trained text-to-image model: its knowledge of the world instead of one's own memory."""
+"""Images of classes from a pre-trained text-to-image model, instead of a generator that learned them."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def train(
 def augment(
     image: Image.Image, preprocessing: Preprocessing, least_area: float, flip: bool, random: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Pixels (3, S, S) of a random crop with at least this share of the area, with ``flip`` mirrored half of the time."""
+    """Pixels (3, S, S) of a random crop with at least this share of the area; ``flip`` mirrors half of the images."""
     if least_area < 1:
         area = random.uniform(least_area, 1) * image.width * image.height
         ratio = math.exp(random.uniform(-math.log(LONGEST), math.log(LONGEST)))

@@ -1,5 +1,1 @@
-"""Images, data sets and streams of tasks.
-
-``load_dataset`` in ``registry`` is the way in, ``class_incremental`` in ``streams`` cuts what it gives into tasks; each
-data set is one file with one decorated function.
-"""
+"""Data sets by name (``registry.load_dataset``); each is one file with one decorated function."""

@@ -1,4 +1,4 @@
-"""Where a published data set is: in a folder the user names, in the cache, or still to be downloaded."""
+"""Finds a published data set: in a folder that the user names or in the cache, or downloads it."""
 
 from __future__ import annotations
 

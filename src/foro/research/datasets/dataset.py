@@ -1,4 +1,4 @@
-"""A data set: train and test samples, and a description that says how much of the whole they are."""
+"""A data set: train and test samples, and a description that says if they are a subset."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Dataset:
 
     @property
     def complete(self) -> bool:
-        """Whether this is all that its owners published."""
+        """Whether this is the complete data set as published."""
         parts = zip((self.train, self.test), self._full, strict=True)
         classes = len(self.classes)
         return classes == (self.full_classes or classes) and all(
@@ -67,9 +67,9 @@ class Dataset:
         return hashlib.sha256(f"{self.train.fingerprint} {self.test.fingerprint}".encode()).hexdigest()
 
     def subset(self, train_per_class: int | None = None, test_per_class: int | None = None) -> Dataset:
-        """The first so many images of every class in the data set's own order; None keeps all.
+        """The first images of every class in the data set's own order; None keeps all.
 
-        No seed takes part, so that a smaller subset is always contained in a larger one.
+        It depends on no seed, so a smaller subset is always contained in a larger one.
         """
         if train_per_class is None and test_per_class is None:
             return self

@@ -1,4 +1,4 @@
-"""A file from an address into a folder: resumed where it broke off, verified, and there only if it is whole."""
+"""Downloads a file into a folder: resumed after an interruption, verified, and visible only when complete."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class RemoteFile:
 
 
 def download(remote: RemoteFile, folder: Path) -> Path:
-    """Path of the whole, verified file in ``folder``, which must be locked by the caller.
+    """Path of the complete, verified file in ``folder``, which must be locked by the caller.
 
-    Until it is whole it is called ``.part``; that stays after an interruption, and the next call goes on from there.
+    Until then its name ends in ``.part``; after an interruption that file stays, and the next call continues it.
     """
     target = folder / remote.file_name
     if target.exists():
@@ -128,7 +128,7 @@ def _complete(remote: RemoteFile, part: _Part, reached: Callable[[int], None]) -
         raise DataError(f"{remote.url} sent more than the {remote.size:,} bytes that belong there")
     if part.size < remote.size:
         raise DataError(
-            f"{remote.url} broke off after {part.size:,} of {remote.size:,} bytes; the same command goes on from there"
+            f"{remote.url} broke off after {part.size:,} of {remote.size:,} bytes; the same command resumes it"
         )
 
 

@@ -1,4 +1,4 @@
-"""A tar archive, unpacked as if its author were hostile: all of it under one folder, or nothing."""
+"""Unpacks a tar archive that is not trusted: all of it under one folder, or nothing."""
 
 from __future__ import annotations
 

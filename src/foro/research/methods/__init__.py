@@ -1,1 +1,1 @@
-"""The methods that need nothing but FoRo itself: each is one small class with one decorator."""
+"""The methods that need nothing but FoRo itself, and what every method is."""

@@ -1,4 +1,4 @@
-"""A learner that takes features from the cache where it can, and learns exactly what it would have learned without."""
+"""A learner that takes features from the cache where it can; what it learns is the same as without."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class CachedLearner(Learner):
     cache: FeatureCache | None = None
 
     def _extractor(self) -> Extractor:
-        # A prompt that moves on with every task makes features that are used once: keeping them would only cost.
+        # A prompt that evolves with every task makes features that are used once: caching them would only cost.
         if self.cache is None or self.config.policy == "evolve":
             return super()._extractor()
         return CachedExtractor(self.backbone, self.cache, self.config.readout_layers)
 
 
 class CachedExtractor(Extractor):
-    """An ``Extractor`` that gives the last layers of a task's images, and computes only what the cache does not have.
+    """An ``Extractor`` of the last layers of a task's images that computes only what the cache does not have.
 
-    ``forward_passes`` counts what would have been necessary, so that a method costs the same with and without a cache.
+    ``forward_passes`` also counts the cached ones, so that the cost of a method does not depend on the cache.
     """
 
     def __init__(self, backbone: Backbone, cache: FeatureCache, layers: int) -> None:

@@ -20,7 +20,7 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class LearnCost:
-    """What learning one task took: sequences that went through the backbone, every candidate's, and back."""
+    """The cost of learning one task: passes of single images through the backbone, for every candidate, and back."""
 
     forward_passes: int
     backward_passes: int = 0
@@ -28,16 +28,16 @@ class LearnCost:
 
 
 class Method(ABC):
-    """A continual learner under test; a subclass with the ``register`` decorator is all that a new one takes.
+    """A continual learner under test; a new one is a subclass with the ``register`` decorator.
 
     A method is made by ``build`` or ``load``, and may use the feature cache it is given, or not.
     """
 
     name: ClassVar[str]
-    row: ClassVar[str]  # which row of the paper's tables it stands beside
+    row: ClassVar[str]  # the row of the paper's tables that it is compared with
     summary: ClassVar[str]
     fixed: ClassVar[Settings] = {}  # settings that make the method what it is and cannot be overridden
-    revision: ClassVar[int] = 0  # raised with every change that alters its results, so that none of before is taken
+    revision: ClassVar[int] = 0  # raised with every change that alters its results: older ones are then ignored
     needs: ClassVar[tuple[str, ...]] = ()  # modules of the torch extra that it cannot run without
 
     @classmethod
@@ -52,9 +52,9 @@ class Method(ABC):
 
     @classmethod
     def check_installed(cls, settings: Settings) -> None:
-        """Nothing, or an error that says what must be installed before it can run with these settings."""
-        if lacking := [name for name in cls.needs if find_spec(name) is None]:
-            raise InputError(f'{cls.name} needs {" and ".join(lacking)}: pip install "foro[torch]"')
+        """Raises an InputError that says what must be installed before it can run with these settings."""
+        if missing := [name for name in cls.needs if find_spec(name) is None]:
+            raise InputError(f'{cls.name} needs {" and ".join(missing)}: pip install "foro[torch]"')
 
     @classmethod
     @abstractmethod
@@ -64,7 +64,7 @@ class Method(ABC):
     @classmethod
     @abstractmethod
     def load(cls, path: Path, backbone: Backbone, cache: FeatureCache | None = None) -> Method:
-        """What ``save`` wrote: it goes on exactly as the saved one would have."""
+        """What ``save`` wrote: it continues exactly as the saved one would have."""
 
     @abstractmethod
     def learn(self, images: Images, labels: Sequence[Label]) -> LearnCost:

@@ -1,1 +1,1 @@
-"""The paper's protocol: streams of tasks through methods, one resumable result file for each run."""
+"""The protocol of experiments: streams of tasks through methods, one resumable result file for each run."""

@@ -25,7 +25,7 @@ from foro.research.protocol.streams import Stream, class_incremental
 SCHEMA = 1
 
 MOST_NAMED = 5
-"""Images that cannot be decoded beyond which they are only counted."""
+"""Of the images that cannot be decoded, the first are named and the others only counted."""
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,18 @@ class Setup:
 
     @cached_property
     def input(self) -> tuple[str, int]:
-        """SHA-256 of the backbone's weights, and the side of its input in pixels: enough to see what is done already.
+        """SHA-256 of the backbone's weights, and the side of its input in pixels: enough to find finished runs.
 
-        The weights are read for it and let go: the runtime will have its own, and memory is measured.
+        The weights are read for it and freed again: the runtime has its own, and memory is measured.
         """
         checkpoint = load_checkpoint(self.source)
         return checkpoint.fingerprint, checkpoint.preprocessing(self.wanted_size).image_size
 
     def dataset(self, name: str) -> Dataset:
-        """A data set, cut down to as many images a class as the options say."""
+        """A data set, with as many images per class as the options say."""
         if name not in self._datasets:
             options = self.data
-            # Only what is published is looked for in the folder: digits come with scikit-learn, and a path is one.
+            # Only published data sets are looked for in the folder; digits come with scikit-learn.
             published = any(entry.name == name and entry.archive for entry in list_datasets())
             dataset = load_dataset(name, options.data_dir if published or name == "folder" else None)
             if options.skip_bad:

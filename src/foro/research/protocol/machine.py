@@ -1,4 +1,4 @@
-"""What a result was made with and on, and what each stage of it took."""
+"""The software and computer that a result was made with, and the time and memory of each stage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "onnxruntime", "cma", "pillow", "t
 
 
 def versions() -> dict[str, str]:
-    """Versions of FoRo, Python and what the numbers come from; what is not installed is not named."""
+    """Versions of FoRo, Python and the installed packages that the numbers depend on."""
     found = {"foro": foro.__version__, "python": platform.python_version()}
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -28,7 +28,7 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """The computer: system, processor, cores, those of them that may be used, and memory."""
+    """The computer: system, processor, cores, cores that this process may use, and memory."""
     return {
         "system": platform.platform(),
         "processor": _processor(),
@@ -40,7 +40,7 @@ def machine() -> dict[str, Any]:
 
 @dataclass
 class Stage:
-    """Seconds that a stage took, and the peak resident memory of the process during it."""
+    """Seconds of a stage, and the peak resident memory of the process during it."""
 
     seconds: float = 0.0
     peak_megabytes: float | None = None
@@ -50,7 +50,7 @@ class Stage:
 def measured() -> Iterator[Stage]:
     """Measures the block.
 
-    Only Linux can forget an earlier peak; elsewhere the peak is that of the process until the end of the stage.
+    Only Linux can reset the peak; elsewhere it is that of the process until the end of the stage.
     """
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")

@@ -1,4 +1,4 @@
-"""The runs of an experiment side by side: each one by itself as on one machine, with its lock and its result file."""
+"""The runs of an experiment in parallel on a Ray cluster, each with a lock and a result file as on one machine."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class RayGrid:
     engine: RayEngine
 
     def __call__(self, runner: Runner, specs: Sequence[RunSpec], advance: Advance) -> None:
-        """Does all runs but those that another process is at, and leaves each result in its file."""
+        """Does all runs except those that another process is working on, and leaves each result in its file."""
         ray = connect(self.engine.address)
         count, threads = self.engine.share()
-        # A run goes on where it stopped, so that Ray may start it again if its process dies.
+        # A run continues where it stopped, so Ray may start it again if its process dies.
         run = ray.remote(_run).options(num_cpus=1, num_gpus=self.engine.gpus_per_worker, max_retries=2)
         about = _packed(runner, threads)
         ahead = list(reversed(specs))
@@ -52,7 +52,7 @@ class RayGrid:
 
 
 def find_grid(name: str, **settings: Any) -> RayGrid | None:
-    """What does runs side by side with the engine of a name and its settings; None is one after another."""
+    """What does runs in parallel on the engine of a name; None: one after another, in this process."""
     engine = find_engine(name, **settings)
     return RayGrid(engine) if isinstance(engine, RayEngine) else None
 
@@ -65,15 +65,15 @@ def _packed(runner: Runner, threads: int) -> bytes:
 
 
 def _run(about: bytes, spec: RunSpec) -> int:
-    """Does one run; how many tasks it has, or 0 if another process is at it."""
-    with without_bars():  # the process that waits for this one has the screen
+    """Does one run; the number of its tasks, or 0 if another process is working on it."""
+    with without_bars():  # the screen belongs to the process that waits for this one
         record = _runner(about).run(spec, wait=False)
     return 0 if record is None else len(record.content["tasks"])
 
 
 @lru_cache(maxsize=1)
 def _runner(about: bytes) -> Runner:
-    """One for all runs that a process does: the data and the backbone are read once."""
+    """One for all runs of a process: the data and the backbone are read once."""
     runner, cache, threads = pickle.loads(about)
     setup = runner.setup
     setup.backbone = load_backbone(setup.source, image_size=setup.wanted_size, threads=threads)

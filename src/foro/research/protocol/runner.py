@@ -26,18 +26,18 @@ from foro.util.lock import locked
 from foro.util.progress import Advance, progress_bar
 
 WORK = "unfinished"
-"""Folder, among the results, of the runs that are not complete."""
+"""Folder of the incomplete runs, inside the folder of the results."""
 
 SAVE_RATIO = 5.0
-"""Tasks are saved together until they took this many times longer than saving them: a model is up to some 300 MB."""
+"""A checkpoint is written when the tasks since the last one took this many times longer than writing it (300 MB)."""
 
 SAVE_SECONDS = 0.4
-"""What saving is taken to cost at least: quick runs are not worth it."""
+"""Saving is assumed to take at least this long, so that quick runs are not saved halfway."""
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Does runs of a bench and keeps their results in a folder.
+    """Does the runs of a setup and keeps their results in a folder.
 
     A ``timed`` run is one whose seconds of learning are asked for: it takes no features from the cache.
     """
@@ -50,7 +50,7 @@ class Runner:
     own_process: bool = False  # whether this process does no other run, so that its memory is that of the run
 
     def finished(self, spec: RunSpec, timed: bool = False) -> Record | None:
-        """The result of a run that is complete; for ``timed``, only if it has seconds and memory that are its own."""
+        """The result of a complete run; for ``timed``, only if its seconds and memory are those of this run alone."""
         path = self._path(spec)
         if not path.exists():
             return None
@@ -60,9 +60,9 @@ class Runner:
     def run(
         self, spec: RunSpec, timed: bool = False, wait: bool = True, advance: Advance = lambda _more: None
     ) -> Record | None:
-        """The result of a run: the one that is there, or a new one, from where an interrupted one stopped.
+        """The result of a run: the stored one, or that of a new run, which continues an interrupted one.
 
-        Only one process works on a run: another waits for its result or, without ``wait``, gets None.
+        Only one process works on a run: others wait for its result or, without ``wait``, get None.
         """
         if record := self.finished(spec, timed):
             return record
@@ -70,15 +70,15 @@ class Runner:
         with locked(work / "lock", wait) as mine:
             if not mine:
                 return None
-            # It may have been completed since. That is also why removing the lock with its folder is safe: whoever
-            # gets hold of the removed one finds the result here.
+            # Another process may have completed it meanwhile. That is also why the lock can be removed with its folder:
+            # a process that still holds the removed file finds the result here.
             if record := self.finished(spec, timed):
                 return record
             content = self._tasks(spec, work, _private(work) if timed else self.cache, timed, advance)
             write_json(self._path(spec), content)
             shutil.rmtree(work, ignore_errors=True)
         with suppress(OSError):
-            work.parent.rmdir()  # the last one to finish clears up
+            work.parent.rmdir()  # by the last run to finish
         return read_record(self._path(spec))
 
     def _path(self, spec: RunSpec) -> Path:

@@ -13,7 +13,7 @@ Tasks = int | tuple[int, ...]
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run on a bench; ``overrides`` are the settings that differ from the method's own."""
+    """One run; ``overrides`` are the settings that differ from the method's own."""
 
     dataset: str
     tasks: Tasks
@@ -24,7 +24,7 @@ class RunSpec:
 
 
 def tasks_text(tasks: Tasks) -> str:
-    """``25``, or ``50+25+25`` for tasks of these many classes, as the command line reads it."""
+    """``25``, or ``50+25+25`` for tasks with these numbers of classes, as the command line reads it."""
     return str(tasks) if isinstance(tasks, int) else "+".join(map(str, tasks))
 
 

@@ -1,4 +1,4 @@
-"""Class-incremental streams: a data set cut into tasks, the same for the same seed."""
+"""Class-incremental streams: a data set cut into tasks, reproducible from a seed."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Stream:
         return iter(self.tasks)
 
     def train(self, task: Task) -> Samples:
-        """What a learner is given at this task."""
+        """The samples that a learner is trained on in this task."""
         return self.dataset.train.take(task.train)
 
     def test(self, task: Task) -> Samples:
-        """What it is tested on, from this task on."""
+        """The samples that it is tested on, from this task on."""
         return self.dataset.test.take(task.test)
 
 

@@ -1,1 +1,1 @@
-"""The paper's tables and figures: each is one file that says which runs it needs and how they are laid out."""
+"""The tables and figures of the paper: the runs that each needs, and how they are laid out."""

@@ -26,7 +26,7 @@ class Sweep:
     known: Mapping[float, tuple[Mean, Mean | None]]
     note: str
     rows: tuple[str, ...] = ("FoRo",)
-    matters: Callable[[Settings], bool] = lambda _settings: True  # whether the setting has an effect beside the others
+    matters: Callable[[Settings], bool] = lambda _settings: True  # whether the setting has an effect with the others
 
     def __call__(self, choice: Choice, lookup: Lookup) -> tuple[list[Section], list[str]]:
         """The layout."""

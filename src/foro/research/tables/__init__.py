@@ -1,1 +1,1 @@
-"""Tables, curves and reports of results."""
+"""Tables as Markdown, CSV, pictures and HTML, and the report of a folder of results."""
