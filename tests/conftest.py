@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,8 @@ from hypothesis import settings
 from numpy.typing import NDArray
 
 from foro.backbones import Backbone, load_backbone
-from tests.backbones.reference import tiny_checkpoint
+from foro.cluster.connection import start
+from tests.backbones.reference import save_checkpoint, tiny_checkpoint
 
 # The same examples in every run, so that a failure is about the change; HYPOTHESIS_PROFILE=explore looks for new ones.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -62,6 +65,20 @@ def vit_tiny(shared_data: Path) -> Path:
 def tiny_backbone() -> Backbone:
     """A random ViT of 32 px that runs in a millisecond."""
     return load_backbone(tiny_checkpoint(), threads=1)
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the same ViT."""
+    return save_checkpoint(tiny_checkpoint(), tmp_path_factory.mktemp("backbone") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def ray() -> Iterator[Any]:
+    """The module ray, connected to a small cluster of two processors and a logical GPU."""
+    module = start(num_cpus=2, num_gpus=1, object_store_memory=120 * 2**20)
+    yield module
+    module.shutdown()
 
 
 def textures(per_class: int, classes: int = 4, seed: int = 0) -> tuple[list[NDArray[np.uint8]], list[str]]:

@@ -1,34 +1,12 @@
-"""One small Ray cluster for all tests of the session, with a logical GPU; and a tiny backbone in a folder."""
+"""When two encoders hold the same."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from foro.cluster.connection import start
 from foro.heads.ridge.encoder import KnowledgeEncoder
 from foro.heads.ridge.packed import unpack
-from tests.backbones.reference import save_checkpoint, tiny_checkpoint
-
-STORE = 120 * 2**20
-
-
-@pytest.fixture(scope="session")
-def ray() -> Iterator[Any]:
-    """The module ray, connected to a cluster of two processors."""
-    module = start(num_cpus=2, num_gpus=1, object_store_memory=STORE)
-    yield module
-    module.shutdown()
-
-
-@pytest.fixture(scope="session")
-def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a random ViT of 32 px."""
-    return save_checkpoint(tiny_checkpoint(), tmp_path_factory.mktemp("backbone") / "tiny")
 
 
 def gram(encoder: KnowledgeEncoder) -> np.ndarray:

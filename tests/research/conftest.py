@@ -1,4 +1,4 @@
-"""A tiny backbone in a folder, a small part of the digits, and settings with which a run takes a second."""
+"""A tiny backbone on a few digits, and settings with which a run takes a second."""
 
 from __future__ import annotations
 
@@ -7,15 +7,8 @@ from pathlib import Path
 import pytest
 
 from foro.research.protocol.experiment_setup import DataOptions, Setup
-from tests.backbones.reference import save_checkpoint, tiny_checkpoint
 
 SMALL = {"projection_dim": 64, "generations": 2, "population": 4, "search_images": 16, "online_batch": 8}
-
-
-@pytest.fixture(scope="session")
-def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a random ViT of 32 px."""
-    return save_checkpoint(tiny_checkpoint(), tmp_path_factory.mktemp("backbone") / "tiny")
 
 
 @pytest.fixture(scope="session")

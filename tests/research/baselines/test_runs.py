@@ -15,7 +15,6 @@ from foro.research.protocol.method_catalog import check_shared, overrides_for
 from foro.research.protocol.run_groups import grouped, titles
 from foro.research.protocol.runner import WORK, Runner
 from foro.research.protocol.spec import RunSpec
-from tests.backbones.reference import save_checkpoint, tiny_checkpoint
 from tests.research.results import without_times
 
 pytestmark = pytest.mark.torch
@@ -30,19 +29,9 @@ SMALL_GENERATOR = {
 }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_checkpoint(tiny_checkpoint(), tmp_path_factory.mktemp("backbone") / "tiny")
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORO_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.mark.parametrize("method", ["ft", "lwf", "l2p", "dsg"])
-def test_goes_on_after_an_interruption(method: str, folder: Path, tmp_path: Path) -> None:
-    setup = Setup(str(folder), data=DataOptions(train_per_class=4, test_per_class=2))
+def test_goes_on_after_an_interruption(method: str, tiny_folder: Path, tmp_path: Path) -> None:
+    setup = Setup(str(tiny_folder), data=DataOptions(train_per_class=4, test_per_class=2))
     settings = {**QUICK, **(SMALL_GENERATOR if method == "dsg" else {})}
     spec = RunSpec("digits", 5, method, 1, settings)
     whole = Runner(setup, tmp_path / "whole").run(spec)
@@ -73,8 +62,8 @@ def run(*arguments: object) -> str:
     return result.stdout
 
 
-def test_fast_is_shown_beside_every_result_that_was_made_with_it(folder: Path, tmp_path: Path) -> None:
-    usual = ["--backbone", folder, "--dataset", "digits", "--tasks", 2, "--methods", "kem,ft", "--seeds", 0]
+def test_fast_is_shown_beside_every_result_that_was_made_with_it(tiny_folder: Path, tmp_path: Path) -> None:
+    usual = ["--backbone", tiny_folder, "--dataset", "digits", "--tasks", 2, "--methods", "kem,ft", "--seeds", 0]
     usual += ["--train-per-class", 4, "--test-per-class", 2, "--out", tmp_path, "--set", "projection_dim=32"]
     shown = json.loads(run("run", *usual, "--fast", "--set", "epochs=1", "--json"))
     overrides = {group["method"]: group["overrides"] for group in shown}
@@ -120,8 +109,8 @@ def test_a_setting_may_be_for_one_method_alone() -> None:
     check_shared(["kem", "foro"], {"policy": "none"})  # foro can take it
 
 
-def test_titles_name_the_preset(folder: Path, tmp_path: Path) -> None:
-    setup = Setup(str(folder), data=DataOptions(train_per_class=2, test_per_class=1))
+def test_titles_name_the_preset(tiny_folder: Path, tmp_path: Path) -> None:
+    setup = Setup(str(tiny_folder), data=DataOptions(train_per_class=2, test_per_class=1))
     specs = [
         RunSpec("digits", 2, "kem", 0, {"projection_dim": 16}),
         RunSpec("digits", 2, "ft", 0, {"preset": "fast"}),

@@ -11,7 +11,7 @@ import pytest
 from foro.cluster import RayEngine
 from foro.errors import InputError
 from foro.features.cache import FeatureCache
-from foro.research.protocol.experiment_setup import DataOptions, Setup
+from foro.research.protocol.experiment_setup import Setup
 from foro.research.protocol.grid import run_all
 from foro.research.protocol.ray_grid import RayGrid, find_grid
 from foro.research.protocol.record import read_records
@@ -25,11 +25,6 @@ pytestmark = [pytest.mark.ray, pytest.mark.xdist_group("ray")]
 
 GRID = RayGrid(RayEngine(workers=2))
 SPECS = [RunSpec("digits", 5, method, seed, SMALL) for method in ("kem", "foro") for seed in range(2)]
-
-
-@pytest.fixture
-def setup(tiny_folder: Path) -> Setup:
-    return Setup(str(tiny_folder), data=DataOptions(train_per_class=8, test_per_class=4))
 
 
 def test_runs_side_by_side_have_the_results_of_runs_one_after_another(ray: Any, setup: Setup, tmp_path: Path) -> None:
