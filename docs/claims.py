@@ -1,4 +1,4 @@
-"""What the paper says that something brings, beside what it brought here: differences within each, in points."""
+"""The paper's claims and what was measured here: differences within each, in points."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class End:
 
 @dataclass(frozen=True)
 class Claim:
-    """What one end has more than the other, in some tables."""
+    """A difference between two places of a table, in some tables."""
 
     what: str
     more: End
@@ -87,7 +87,7 @@ CLAIMS = (
 
 
 def to_markdown(folder: Path) -> str:
-    """A line for each claim and each table that was made of it; empty if there is none."""
+    """A line for each claim and each table that it can be read from; empty if there is none."""
     lines = []
     for claim in CLAIMS:
         for name in claim.tables:

@@ -30,7 +30,7 @@ PARTS = "entropy-paper,discrepancy-paper,kem-paper,fitness-paper,entropy-kem-pap
 VIT = "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
 
 
-CLAIMS = """What the paper says that something brings, beside what it brought here. Ours is with our settings (γ by
+CLAIMS = """What the paper claims, and what was measured here. Ours is with our settings (γ by
 cross-validation; a prompt evolved on the first task, kept only if it helps on images that the search did not see, then
 frozen) and with the paper's (γ = 0.1; Algorithm 1: the prompt evolves through all tasks).
 
