@@ -44,6 +44,8 @@ def test_import_is_cheap_and_loads_no_runtime() -> None:
     for module, unwanted in [
         ("foro", ("numpy", "torch", "onnxruntime")),
         ("foro.learner", ("torch", "timm", "onnxruntime", "cma", "matplotlib")),
+        ("foro.cli", ("numpy", "jinja2", "filelock", "platformdirs")),
+        ("foro.durable, foro.evaluation.evaluation_page", ("jinja2", "filelock", "platformdirs")),
     ]:
         code = f"import sys, {module}; print([name for name in {unwanted} if name in sys.modules])"
         shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
