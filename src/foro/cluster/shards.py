@@ -23,7 +23,7 @@ from foro.errors import InputError
 from foro.features.extractor import BATCH
 from foro.images.load import Images, ImageSource, load_image
 from foro.images.preprocessing import Preprocessing
-from foro.images.unreadable import UnreadableImage, find_unreadable
+from foro.images.unreadable import UnreadableImage, find_unreadable, image_name
 from foro.util.progress import progress_bar
 
 SHARD = 4 * BATCH
@@ -84,7 +84,8 @@ def bad_images(shards: Shards) -> list[UnreadableImage]:
         for block in _mapped(shards, range(len(shards)), _check):
             (row,) = ray.get(block).to_pylist()
             for place, reason in zip(row["places"], row["reasons"], strict=True):
-                found.append(UnreadableImage(row["shard"] * shards.size + place, reason))
+                position = row["shard"] * shards.size + place
+                found.append(UnreadableImage(position, reason, image_name(shards.images[position], position)))
             advance(len(shards.part(row["shard"])))
     return sorted(found, key=lambda bad: bad.position)
 
