@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
 from importlib.metadata import distribution, requires
+from pathlib import Path
 
 import pytest
 
@@ -63,3 +65,10 @@ def test_every_public_name_is_there_and_has_a_docstring(name: str) -> None:
 def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Teacher'"):
         _ = foro.Teacher
+
+
+def test_a_base_name_occurs_once() -> None:
+    """A file can be found by its name alone; a command of the command line may have the name of what it calls."""
+    sources = [path for path in Path(foro.__file__).parent.rglob("*.py") if path.name != "__init__.py"]
+    names = Counter(path.name for path in sources if path.parent.name != "cli")
+    assert [name for name, count in names.items() if count > 1] == []
