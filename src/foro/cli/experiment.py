@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from foro.cli.options import Address, EngineName, GpusPerWorker, Json, Workers, with_options_of
+from foro.cli.options import Json, chosen_engine, with_options_of
 from foro.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from foro.engine import Engine
     from foro.research.protocol.run_groups import Group
     from foro.research.protocol.runner import Runner
     from foro.research.protocol.spec import Tasks
@@ -146,6 +147,7 @@ def _study(
 
 @app.command("run")
 @with_options_of(_opened)
+@with_options_of(chosen_engine, into="engine")
 def run(
     runner: "Runner",
     dataset: Annotated[str, typer.Option(help="Data sets with commas between them, or an image folder.")],
@@ -155,10 +157,7 @@ def run(
     methods: Annotated[str, typer.Option(help="Methods; see: foro experiment list")] = "foro",
     seeds: Seeds = "0",
     blur: Annotated[float, typer.Option(help="Share of each class's train images that come in other tasks.")] = 0.0,
-    engine: EngineName = "local",
-    address: Address = None,
-    workers: Workers = None,
-    gpus_per_worker: GpusPerWorker = None,
+    engine: "Engine | None" = None,
     as_json: Json = False,
 ) -> None:
     """Run every method on every data set, number of tasks and seed; what is complete is not run again.
@@ -183,7 +182,6 @@ def run(
     from foro.research.protocol.run_groups import grouped, to_json
     from foro.research.protocol.spec import RunSpec
 
-    parallel = find_grid(engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
     names = listed(methods, "methods", str)
     check_shared(names, runner.common)  # a mistake is found before any data are read
     streams = product(listed(dataset, "data sets", str), listed(tasks, "tasks", task_sizes), names, _seeds(seeds))
@@ -191,7 +189,7 @@ def run(
         RunSpec(data, length, method, seed, overrides_for(method, runner.common), blur)
         for data, length, method, seed in streams
     ]
-    groups = grouped(run_all(runner, specs, parallel=parallel))
+    groups = grouped(run_all(runner, specs, parallel=find_grid(engine)))
     if as_json:
         typer.echo(json.dumps([to_json(group) for group in groups]))
         return

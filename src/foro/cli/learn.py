@@ -9,21 +9,19 @@ import typer
 
 from foro.cli.open_model import counted, end, named, opened, tell
 from foro.cli.options import (
-    Address,
-    EngineName,
-    GpusPerWorker,
     Json,
     NewBackbone,
     NewModel,
     Strict,
     Wait,
-    Workers,
+    chosen_engine,
     options_of,
     with_options_of,
 )
 from foro.config import CHUNK, HELD_OUT, PRESETS, LearnerConfig, Preset, parse_settings
 
 if TYPE_CHECKING:
+    from foro.engine import Engine
     from foro.learner import Learner
     from foro.verbs.teach import Taught
 
@@ -43,6 +41,7 @@ def _settings(shown: bool) -> None:
 
 
 @with_options_of(options_of(LearnerConfig, of_new_model=True), into="flags")
+@with_options_of(chosen_engine, into="engine")
 def learn(
     model: NewModel,
     data: Annotated[
@@ -85,10 +84,7 @@ def learn(
     ] = CHUNK,
     strict: Strict = False,
     wait: Wait = True,
-    engine: EngineName = "local",
-    address: Address = None,
-    workers: Workers = None,
-    gpus_per_worker: GpusPerWorker = None,
+    engine: "Engine | None" = None,
     as_json: Json = False,
 ) -> None:
     """Learn images: new classes, or more of old ones. Nothing that was learned before is lost.
@@ -111,7 +107,6 @@ def learn(
 
         foro learn birds.foro birds/ --engine ray --address auto --workers 8 --gpus-per-worker 1
     """
-    from foro.engine import find_engine
     from foro.images.labelled import check_labelled
     from foro.verbs.recipe import Recipe
     from foro.verbs.teach import STREAM, teach
@@ -119,10 +114,9 @@ def learn(
     if data != STREAM:
         check_labelled(data)
     recipe = Recipe(backbone, preset, image_size, seed, like, {**parse_settings(settings), **flags})
-    where = find_engine(engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
     with opened(model, wait, backbone, recipe.create) as durable:
         recipe.check(durable.learner, model)
-        durable.learner.engine = where
+        durable.learner.engine = engine
         taught = teach(durable, data, strict=strict, held_out=held_out, chunk=chunk)
     learner = durable.learner
     if as_json:

@@ -1,7 +1,5 @@
 """Options that several commands share, options that are made of settings, and exit codes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
@@ -51,18 +49,6 @@ Wait = Annotated[
     bool, typer.Option("--wait/--no-wait", help="Wait while another process changes the model, or give up at once.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
-EngineName = Annotated[
-    Literal["local", "ray"], typer.Option("--engine", help="Work in this process, or on a Ray cluster (extra ray).")
-]
-Address = Annotated[
-    str | None, typer.Option(help="Ray cluster, such as auto or HOST:PORT; default: one is started on this machine.")
-]
-Workers = Annotated[
-    int | None, typer.Option(min=1, help="Workers on the Ray cluster; default: one for every four processors.")
-]
-GpusPerWorker = Annotated[
-    float | None, typer.Option(min=0.0, help="GPUs of each worker, or a share of one; needs the torch extra.")
-]
 
 
 def with_options_of(provider: Function, into: str | None = None) -> Callable[[Function], Function]:
@@ -91,6 +77,27 @@ def with_options_of(provider: Function, into: str | None = None) -> Callable[[Fu
         return called
 
     return decorate
+
+
+def chosen_engine(
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="Work in this process, or on a Ray cluster (extra ray).")
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(help="Ray cluster, such as auto or HOST:PORT; default: one is started on this machine."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Workers on the Ray cluster; default: one for every four processors.")
+    ] = None,
+    gpus_per_worker: Annotated[
+        float | None, typer.Option(min=0.0, help="GPUs of each worker, or a share of one; needs the torch extra.")
+    ] = None,
+) -> Any:
+    """The engine of these options; None: this process. For ``with_options_of``."""
+    from foro.engine import find_engine
+
+    return find_engine(engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
 
 
 def options_of(settings: type[Any], of_new_model: bool = False) -> Function:

@@ -2,5 +2,5 @@
 
 Imports point one way: datasets and methods <- baselines <- protocol <- studies <- tables. Methods and data sets are
 found by importing every file of their rooms; studies and formats of tables are entries of one table each.
-Nothing outside imports this package except the command line; it may use ``foro.cluster``, never the reverse.
+Only the command line and, on first use, ``foro.load_dataset`` import this package; it may use ``foro.cluster``.
 """

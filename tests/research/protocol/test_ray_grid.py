@@ -64,7 +64,7 @@ def test_a_mistake_in_a_run_is_told_in_its_own_words(ray: Any, setup: Setup, tmp
 
 def test_the_command(ray: Any, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORO_CACHE", str(tmp_path / "cache"))
-    assert find_grid("local") is None
+    assert find_grid(None) is None
     options = ["--dataset", "digits", "--backbone", tiny_folder, "--methods", "kem", "--seeds", "0,1", "--json"]
     options += ["--train-per-class", 8, "--test-per-class", 4, "--set", "projection_dim=64", "--no-cache"]
     ran = foro("experiment", "run", *options, "--out", tmp_path / "runs", "--engine", "ray", "--workers", 2)

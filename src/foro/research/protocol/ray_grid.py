@@ -11,7 +11,7 @@ from typing import Any
 from foro.backbones import load_backbone
 from foro.cluster.connection import connect, failure
 from foro.cluster.ray_engine import RayEngine
-from foro.engine import find_engine
+from foro.engine import Engine
 from foro.features.cache import FeatureCache
 from foro.research.protocol.runner import Runner
 from foro.research.protocol.spec import RunSpec
@@ -51,9 +51,8 @@ class RayGrid:
                 ray.cancel(each)
 
 
-def find_grid(name: str, **settings: Any) -> RayGrid | None:
-    """What does runs in parallel on the engine of a name; None: one after another, in this process."""
-    engine = find_engine(name, **settings)
+def find_grid(engine: Engine | None) -> RayGrid | None:
+    """What does runs in parallel on an engine; None: one after another, in this process."""
     return RayGrid(engine) if isinstance(engine, RayEngine) else None
 
 
