@@ -20,10 +20,15 @@ VIT_TINY = DATA / "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
 
 
 def cifar(train_per_class: int, test_per_class: int) -> Dataset:
-    """CIFAR-100, the first so many images of each class."""
+    """CIFAR-100, the first images of each class."""
+    return images_of("cifar100", train_per_class, test_per_class)
+
+
+def images_of(name: str, train_per_class: int, test_per_class: int) -> Dataset:
+    """A data set of real images, the first of each class."""
     if not DATA.is_dir():
         sys.exit(f"no real images in {DATA}; set FORO_SHARED_DATA")
-    return load_dataset("cifar100", DATA).subset(train_per_class, test_per_class)
+    return load_dataset(name, DATA).subset(train_per_class, test_per_class)
 
 
 def with_features(stream: Stream, features: Callable[[np.ndarray], np.ndarray]) -> Stream:

@@ -27,7 +27,7 @@ def main() -> None:
     for task in stream.tasks[:3]:
         learner.learn(stream.train(task).images, stream.train(task).labels)
         learner.predict(stream.test(task).images)
-        print(f"{learner.encoder.samples} images of {len(learner.labels)} classes learned, some predicted: {peak()}")
+        print(f"{learner.head.samples} images of {len(learner.labels)} classes learned, some predicted: {peak()}")
     with tempfile.TemporaryDirectory() as folder:
         learner.save(Path(folder) / "model")
         size = (Path(folder) / "model").stat().st_size / 2**20

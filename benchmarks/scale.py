@@ -169,13 +169,13 @@ def _unit(options: argparse.Namespace) -> Unit:
             features.append(readout(learner.backbone.forward(tokens)[0]))
     forward = time.perf_counter() - start
     rows = np.concatenate(features)
-    encoder = learner.encoder.blank(thin_limit=0)
+    encoder = learner.head.blank(thin_limit=0)
     encoder.absorb(rows[:SHARD], labels[:SHARD])  # makes the packed matrix
     start = time.perf_counter()
     for first in range(0, len(rows), SHARD):
         encoder.absorb(rows[first : first + SHARD], labels[first : first + SHARD])
     statistics = time.perf_counter() - start
-    other = learner.encoder.blank(thin_limit=0)
+    other = learner.head.blank(thin_limit=0)
     other.absorb(rows[:SHARD], labels[:SHARD])
     arrays: list[pickle.PickleBuffer] = []
     start = time.perf_counter()
@@ -219,12 +219,12 @@ def _run(options: argparse.Namespace) -> Run:
         start = time.perf_counter()
         learned = extractor.learned(images, labels, None)
         seconds = time.perf_counter() - start
-        learner.encoder.merge(learned, labels)
+        learner.head.merge(learned, labels)
         statistics = learned._statistics
         arrays = (statistics.gram, statistics.tail, statistics.cross, statistics.counts)
         each = sum(array.nbytes for array in arrays if array is not None)
         workers = max(_peaks(ray, pool))
-    assert learner.encoder.samples == len(images)
+    assert learner.head.samples == len(images)
     driver = peak_megabytes() or math.nan
     return Run(
         options.workers,

@@ -96,10 +96,9 @@ Images lie in folders, and the name of a folder is its label:
     say("""
 ## Learn twenty birds
 
-The model file is made by the first `learn`. With `--policy none` no prompt is evolved: that would take much longer than
-the rest of this page.
+The model file is made by the first `learn`.
 """)
-    run(f"foro learn birds.foro week-1 --backbone {BACKBONE} --policy none")
+    run(f"foro learn birds.foro week-1 --backbone {BACKBONE}")
     say("## A week later: twenty more\n\nNothing of the first week is needed again, and nothing of it is lost.")
     run("foro learn birds.foro week-2", "foro info birds.foro")
     say("""

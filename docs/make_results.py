@@ -31,12 +31,12 @@ VIT = "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
 
 
 CLAIMS = """What the paper claims, and what was measured here. Ours is with our settings (γ by
-cross-validation; a prompt evolved on the first task, kept only if it helps on images that the search did not see, then
-frozen) and with the paper's (γ = 0.1; Algorithm 1: the prompt evolves through all tasks).
+cross-validation; tokens of several layers; gains evolved on the first task, kept only if they help classes that the
+search has not seen, then frozen) and with the paper's (γ = 0.1; Algorithm 1: the prompt evolves through all tasks).
 
 - **KEM does not depend on T.** On fixed features it is the joint ridge solution of all images seen, whatever the tasks
   were. The paper reports a loss from T = 5 to T = 25, which its own closed form cannot have.
-- **FoRo's gain over KEM depends on the backbone.** Where the check turns every prompt down, `foro` is `kem`.
+- **FoRo's gain over KEM depends on the backbone.** Where the check refuses what was found, `foro` is `kem`.
   Algorithm 1 to the letter moves the features away from those that its statistics were made of, and takes fewer steps
   here than in the paper, because there are fewer images.
 - **γ must fit M.** With γ = 0.1, as in the paper, accuracy collapses where M is near the number of images (1,000 here),

@@ -11,6 +11,7 @@ import pytest
 
 import foro.heads.head
 from foro import Learner
+from foro.adaptation.search import Verdict
 from foro.backbones import Backbone, load_backbone
 from foro.config import PRESETS, LearnerConfig
 from foro.errors import BackboneError, FoRoWarning, InputError, ModelFileError
@@ -19,7 +20,13 @@ from foro.util.interrupts import uninterrupted
 from tests.backbones.reference import save_checkpoint, tiny_checkpoint
 from tests.conftest import textures
 
-QUICK = {"projection_dim": 64, "generations": 3, "population": 4, "search_images": 32}
+QUICK = {"projection_dim": 64, "generations": 3, "population": 4, "search_images": 32, "search_price": 10.0}
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every check of an adaptation is passed."""
+    monkeypatch.setattr(Verdict, "kept", property(lambda _: True))
 
 
 def test_presets_are_the_papers_values_and_can_be_overridden() -> None:
@@ -29,12 +36,14 @@ def test_presets_are_the_papers_values_and_can_be_overridden() -> None:
     assert (paper.fitness, PRESETS["default"].fitness) == ("both", "entropy")
     assert (PRESETS["default"].policy, PRESETS["default"].regularisation) == ("freeze", "auto")
     assert LearnerConfig.from_preset("paper", regularisation="auto").regularisation == "auto"
+    assert (paper.adaptation, paper.readout, paper.covariance, paper.head) == ("prompt", "cls", "separable", "ridge")
+    assert PRESETS["default"].readout == "groups"
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"preset": "best"}, "unknown preset 'best'; choose one of default, paper"),
+        ({"preset": "best"}, "unknown preset 'best'; choose one of default, adapt, paper"),
         ({"gamma": 1}, "unknown setting 'gamma'"),
         ({"policy": "thaw"}, "policy must be one of none, freeze, evolve"),
         ({"fitness": "x"}, "fitness must be both or made of entropy, discrepancy"),
@@ -47,7 +56,13 @@ def test_presets_are_the_papers_values_and_can_be_overridden() -> None:
         ({"regularisation": None}, "positive number"),
         ({"online": True}, "online needs policy evolve"),
         ({"regularisation": -1.0}, "positive number"),
-        ({"readout_layers": 9}, "readout_layers is at most 3"),
+        ({"readout": "cls9"}, "readout cls9 needs 9 layers, but vit_random.test has 3"),
+        ({"readout": "patches"}, "readout must be groups, cls or cls and a number of layers, not 'patches'"),
+        ({"projection_dim": 5}, "readout groups needs a projection_dim of at least 6"),
+        ({"adaptation": "weights"}, "adaptation must be one of none, prompt, gains, both"),
+        ({"search_price": -1}, "search_price must be a number of at least 0"),
+        ({"gain_step": 0}, "gain_step must be a number between"),
+        ({"head": "forest"}, "head must be one of ridge, nearest-mean, not 'forest'"),
     ],
 )
 def test_settings_are_checked(tiny_backbone: Backbone, settings: dict, said: str) -> None:
@@ -55,55 +70,67 @@ def test_settings_are_checked(tiny_backbone: Backbone, settings: dict, said: str
         Learner(tiny_backbone, **settings)
 
 
-def test_freeze_evolves_once_and_keeps_the_prompt(tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foro.adaptation.adaptation.improves", lambda *_: True)
-    learner = Learner(tiny_backbone, **QUICK)
-    images, labels = textures(10)
+@pytest.mark.parametrize("adaptation", ["prompt", "gains", "both"])
+@pytest.mark.usefixtures("kept")
+def test_freeze_evolves_once_and_keeps_the_candidate(tiny_backbone: Backbone, adaptation: str) -> None:
+    learner = Learner(tiny_backbone, **QUICK, adaptation=adaptation)
+    images, labels = textures(16)
     first = learner.learn(images, labels)
-    prompt = learner.prompt
-    assert prompt is not None
-    assert prompt.shape == (3, 32)
+    candidate = learner.candidate
+    shapes = {name: each.shape for name, each in candidate.arrays().items()}
+    expected = {"prompt": (3, 32), "gains": (3, 3)}
+    assert shapes == {name: shape for name, shape in expected.items() if adaptation in (name, "both")}
     assert first.generations == 3
-    assert first.forward_passes == 40 + 3 * 4 * 32 + 40 + 40  # empty, candidates, the check, the features
-    second = learner.learn(images, ["again"] * 40)
-    assert learner.prompt is prompt
-    assert (second.generations, second.forward_passes) == (0, 40)
+    assert first.forward_passes == 64 + 3 * 4 * 32 + 64 + 64  # neutral, candidates, the check, the features
+    assert first.adaptation is not None
+    assert first.adaptation.startswith("adapted: cross-entropy ")
+    assert first.note is None
+    second = learner.learn(images, ["again"] * 64)
+    assert learner.candidate is candidate
+    assert (second.generations, second.forward_passes, second.adaptation) == (0, 64, None)
     assert second.new_labels == ("again",)
 
 
-def test_a_prompt_that_does_not_help_is_not_kept(tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foro.adaptation.adaptation.improves", lambda *_: False)
-    learner = Learner(tiny_backbone, **QUICK)
-    images, labels = textures(10)
-    assert learner.learn(images, labels).generations == 3
-    assert learner.prompt is None
+def test_what_does_not_help_is_not_kept(tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Verdict, "kept", property(lambda _: False))
+    learner = Learner(tiny_backbone, "adapt", **QUICK)
+    images, labels = textures(16)
+    report = learner.learn(images, labels)
+    assert report.generations == 3
+    assert report.adaptation is not None
+    assert report.adaptation.startswith("not adapted: ")
+    assert learner.candidate.neutral
     assert learner.learn(images, labels).generations == 0
 
 
-@pytest.mark.parametrize(("count", "classes"), [(8, 4), (40, 1)])
-def test_too_little_to_evolve_on_freezes_the_empty_prompt_and_says_so(
+@pytest.mark.parametrize(("count", "classes"), [(8, 4), (80, 1), (90, 3)])
+def test_too_little_to_adapt_on_leaves_features_neutral_and_says_so(
     tiny_backbone: Backbone, count: int, classes: int
 ) -> None:
-    learner = Learner(tiny_backbone, **QUICK)
+    learner = Learner(tiny_backbone, "adapt", **QUICK)
     images, labels = textures(count // classes, classes)
-    with pytest.warns(FoRoWarning, match=f"has {count} images of {classes} classes"):
+    with pytest.warns(FoRoWarning, match=f"{count} images of {classes} class(es)? are too few"):
         report = learner.learn(images, labels)
-    assert "empty prompt" in report.note
-    assert learner.prompt is None
-    images, labels = textures(10)
+    assert "features are not adapted" in report.note
+    assert learner.candidate.neutral
+    images, labels = textures(16)
     assert learner.learn(images, labels).generations == 0
 
 
-def test_evolve_moves_prompt_history_and_distribution_with_every_task(tiny_backbone: Backbone) -> None:
+@pytest.mark.parametrize("adaptation", ["prompt", "gains", "both"])
+def test_evolve_moves_candidate_history_and_distribution_with_every_task(
+    tiny_backbone: Backbone, adaptation: str
+) -> None:
     for settings in ({"policy": "evolve"}, {"policy": "evolve", "online": True, "online_batch": 8}):
-        learner = Learner(tiny_backbone, **QUICK, **settings)
+        learner = Learner(tiny_backbone, **QUICK, **settings, adaptation=adaptation)
         images, labels = textures(10)
         states = []
         for _ in range(2):
             learner.learn(images, labels)
             states.append(learner.adaptation)
         assert states[1].tasks == 2
-        for get in (lambda s: s.prompt, lambda s: s.history.mean, lambda s: s.distribution.mean):
+        assert not states[0].candidate.same_as(states[1].candidate)
+        for get in (lambda s: s.history.mean, lambda s: s.distribution.mean):
             assert not np.array_equal(get(states[0]), get(states[1]))
 
 
@@ -123,7 +150,7 @@ def test_long_tasks_are_absorbed_in_parts(tiny_backbone: Backbone, monkeypatch: 
     monkeypatch.setattr(foro.heads.head, "PART", 64)
     parts = Learner(tiny_backbone, **QUICK, policy="none")
     parts.learn(images, labels)
-    assert parts.encoder.counts == whole.encoder.counts
+    assert parts.head.counts == whole.head.counts
     assert np.allclose(parts.scores(images), whole.scores(images), rtol=1e-7, atol=1e-9)
 
 
@@ -142,34 +169,33 @@ def test_a_long_task_that_fails_in_a_later_part_changes_nothing(
     monkeypatch.setattr(type(tiny_backbone), "forward", failing)
     with pytest.raises(InputError, match="NaN"):
         learner.learn(images, labels)
-    assert learner.encoder.samples == 0
+    assert learner.head.samples == 0
     assert learner.labels == []
 
 
-def test_a_blank_learner_has_the_prompt_and_can_be_merged(
-    tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("foro.adaptation.adaptation.improves", lambda *_: True)
-    images, labels = textures(10)
-    one, whole = (Learner(tiny_backbone, **QUICK) for _ in range(2))
+@pytest.mark.usefixtures("kept")
+def test_a_blank_learner_has_the_candidate_and_can_be_merged(tiny_backbone: Backbone) -> None:
+    images, labels = textures(16)
+    one, whole = (Learner(tiny_backbone, "adapt", **QUICK) for _ in range(2))
     for each in (one, whole):
         each.learn(images, labels)
     other = one.blank()
     assert other.labels == []
-    assert np.array_equal(other.prompt, one.prompt)
+    assert not one.candidate.neutral
+    assert other.candidate.same_as(one.candidate)
     for each in (other, whole):
-        each.learn(images, ["again"] * 40)
+        each.learn(images, ["again"] * 64)
     one.merge(other)
     assert np.allclose(one.scores(images), whole.scores(images), rtol=1e-4, atol=1e-5)
 
 
-def test_a_task_of_one_class_evolves_no_prompt_and_says_so(tiny_backbone: Backbone) -> None:
+def test_a_task_of_one_class_evolves_nothing_and_says_so(tiny_backbone: Backbone) -> None:
     images, _ = textures(2)
     for settings in ({"policy": "evolve"}, {"preset": "paper"}):
-        learner = Learner(tiny_backbone, **{**QUICK, **settings})
-        with pytest.warns(FoRoWarning, match="the prompt is not evolved"):
+        learner = Learner(tiny_backbone, **{"preset": "adapt", **QUICK, **settings})
+        with pytest.warns(FoRoWarning, match="nothing is adapted: a task of one class"):
             learner.learn(images, ["a"] * 8)
-        assert learner.prompt is None
+        assert learner.candidate.neutral
 
 
 def test_images_of_every_kind_are_the_same(tiny_backbone: Backbone, tmp_path: Path) -> None:
@@ -233,16 +259,26 @@ def test_unlearning_is_exact_and_forgetting_is_final(tiny_backbone: Backbone) ->
     learner.learn(images, labels)
     learner.unlearn(images[32:], labels[32:])
     never.learn(images[:32], labels[:32])
-    assert np.allclose(learner.encoder.weights, never.encoder.weights, rtol=1e-4, atol=1e-5)
+    assert np.allclose(learner.head.weights, never.head.weights, rtol=1e-4, atol=1e-5)
     learner.forget("texture 2")
     assert "texture 2" not in learner.predict(images)
     with pytest.raises(InputError, match="was never learned"):
         learner.forget("texture 2")
     with pytest.raises(InputError, match="no sample"):
         learner.unlearn([], [])
-    evolving = Learner(tiny_backbone, **QUICK, policy="evolve")
+    evolving = Learner(tiny_backbone, "adapt", **QUICK, policy="evolve")
     with pytest.raises(InputError, match="unlearning needs policy none or freeze"):
         evolving.unlearn(images, labels)
+
+
+@pytest.mark.parametrize("readout", ["groups", "cls", "cls3"])
+def test_an_image_that_was_learned_among_others_can_be_unlearned_alone(tiny_backbone: Backbone, readout: str) -> None:
+    images, labels = textures(10)
+    learner = Learner(tiny_backbone, **QUICK, policy="none", readout=readout)
+    learner.learn(images, labels)
+    for number in (1, 17, 39):
+        learner.unlearn([images[number]], [labels[number]])
+    assert learner.head.samples == 37
 
 
 def test_merging_equals_learning_both(tiny_backbone: Backbone) -> None:
@@ -262,16 +298,17 @@ def test_what_cannot_be_merged_says_which(tiny_backbone: Backbone) -> None:
     for other, said in [
         (Learner(other_weights, **QUICK), "backbones differ"),
         (Learner(larger, **QUICK), "image sizes differ"),
-        (Learner(tiny_backbone, **QUICK, readout_layers=2), "readouts differ"),
+        (Learner(tiny_backbone, **QUICK, readout="cls2"), "readouts differ"),
+        (Learner(tiny_backbone, **QUICK, head="nearest-mean"), "heads differ"),
         (Learner(tiny_backbone, **QUICK, seed=1), "projections differ"),
     ]:
         with pytest.raises(InputError, match=said):
             one.merge(other)
     images, labels = textures(10)
     one.learn(images, labels)
-    evolved = Learner(tiny_backbone, **QUICK, policy="evolve")
+    evolved = Learner(tiny_backbone, "adapt", **QUICK, policy="evolve")
     evolved.learn(images, labels)
-    with pytest.raises(InputError, match="prompts differ"):
+    with pytest.raises(InputError, match="adaptations differ"):
         one.merge(evolved)
 
 

@@ -12,9 +12,10 @@ from foro.errors import InputError
 from foro.util.settings import check_settings, setting
 
 Policy = Literal["none", "freeze", "evolve"]
-Covariance = Literal["separable", "full"]
+Covariance = Literal["auto", "separable", "full"]
+Adapted = Literal["none", "prompt", "gains", "both"]
 Regularisation = float | Literal["auto"]
-Preset = Literal["default", "paper"]
+Preset = Literal["default", "adapt", "paper"]
 
 DEFAULT_BACKBONE = "nano"
 """Of a new model: the one that needs no download."""
@@ -36,17 +37,28 @@ class LearnerConfig:
         "or one that evolves with every task, as in the paper (evolve)",
         flag=True,
     )
+    adaptation: Adapted = setting(
+        "none",
+        "what is evolved: nothing (none), a prompt, gains of the blocks, which cost nothing once frozen, or both",
+        flag=True,
+    )
     online: bool = setting(
         False, "with policy evolve: one generation per batch, whose best candidate gives the features, as in the paper"
     )
     online_batch: int = setting(64, "images per generation of the online mode", least=2)
     prompt_tokens: int = setting(3, "P, tokens of a prompt", least=1)
-    population: int = setting(6, "K, candidates of a generation", least=2)
+    population: int | None = setting(None, "K, candidates of a generation; None: 6, of gains alone 12", least=2)
     generations: int = setting(30, "most generations of a search", least=1)
     patience: int = setting(10, "generations without a better candidate that end a search", least=1)
     search_images: int = setting(300, "most images that candidates are compared on", least=16)
-    initial_step: float = setting(1.0, "initial step size of CMA-ES", least=1e-6, most=1e6)
-    covariance: Covariance = setting("separable", "separable or full covariance of CMA-ES")
+    search_price: float = setting(
+        3.0,
+        "with policy freeze: most forward passes of the search, as a multiple of those of the first lesson",
+        least=0,
+    )
+    initial_step: float = setting(1.0, "initial step size of CMA-ES for prompts", least=1e-6, most=1e6)
+    gain_step: float = setting(0.1, "initial step size of CMA-ES for gains", least=1e-6, most=1e6)
+    covariance: Covariance = setting("auto", "covariance of CMA-ES; auto: separable, of gains alone full")
     fitness: str = setting(
         "entropy",
         "terms of the fitness, joined by +: entropy, discrepancy; both: these two; a prompt evolved on one task has no "
@@ -59,7 +71,14 @@ class LearnerConfig:
     projection_dim: int | None = setting(8192, "M, width of the random projection; None: no projection", least=1)
     activation: str = setting("relu", "φ after the projection: relu, gelu or tanh")
     regularisation: Regularisation = setting("auto", "γ of the classifier, or auto for cross-validation")
-    readout_layers: int = setting(1, "last layers whose CLS the classifier sees", least=1)
+    readout: str = setting(
+        "groups",
+        "what the head sees: groups (the last CLS, the CLS of earlier layers, mean patch tokens, each with its own "
+        "projection), cls (the last one, as in the paper), or cls and a number of last layers",
+    )
+    head: str = setting(
+        "ridge", "the classifier: ridge (the paper's knowledge encoder) or nearest-mean (nearest class mean by angle)"
+    )
 
     def __post_init__(self) -> None:
         check_regularisation(self.regularisation)
@@ -115,6 +134,17 @@ def parse_settings(assignments: Sequence[str]) -> dict[str, Any]:
 
 PRESETS: dict[Preset, LearnerConfig] = {
     "default": LearnerConfig(),
-    "paper": LearnerConfig(policy="evolve", online=True, fitness="both", regularisation=0.1),
+    "adapt": LearnerConfig(adaptation="gains", search_price=30.0),
+    "paper": LearnerConfig(
+        policy="evolve",
+        adaptation="prompt",
+        readout="cls",
+        population=6,
+        covariance="separable",
+        online=True,
+        fitness="both",
+        regularisation=0.1,
+    ),
 }
-"""``default`` is what we measured to work best; ``paper`` has every value of the paper."""
+"""``default`` leaves the backbone as it is, which at its own image size nothing was measured to beat for its price;
+``adapt`` searches gains on the first lesson; ``paper`` has every value of the paper."""

@@ -19,7 +19,8 @@ from foro.files import write_model
 from foro.files.journal import Group, JournalWriter, Record, journal_path
 from foro.files.recovery import Recovery, change_record, is_damaged, recover
 from foro.images.load import Images
-from foro.learner import Learner, LearnReport
+from foro.learner import Learner
+from foro.preparation import LearnReport
 from foro.types import Float32, Label
 from foro.util.atomic_files import remove_leftovers
 from foro.util.interrupts import uninterrupted
@@ -146,7 +147,7 @@ class DurableLearner:
         durable = cls(path, learner, JournalWriter(journal, _header(learner, new), start, end), resources)
         resources.callback(durable._journal.close)
         durable.recovered = "; ".join(said) or None
-        filled = new and learner.encoder.samples > 0
+        filled = new and learner.head.samples > 0
         durable._unsaved = filled or (found is not None and found.replayed > 0)
         if damaged or filled:
             durable.save()  # a journal goes on from a model file, or from a learner that knows nothing
@@ -213,7 +214,7 @@ class DurableLearner:
         if self._done(key, "merge") is not None:
             return
         change = self.learner.prepare_merge(other)
-        self._make(change, key, {"what": "merge", "when": change.when, "samples": other.encoder.samples}, None)
+        self._make(change, key, {"what": "merge", "when": change.when, "samples": other.head.samples}, None)
 
     def seen(self, key: str) -> dict[str, Any] | None:
         """What came of the change with this key: ``what`` and ``when``, of ``learn`` its ``report``; None: not made."""
@@ -258,7 +259,7 @@ class DurableLearner:
         what = kind.__name__.lower()
         if self._done(key, what) is not None:
             return
-        change = kind(self.learner.encoder.known_as([label])[0])
+        change = kind(self.learner.head.known_as([label])[0])
         with self._journal.group() as group:
             self._make(change, key, {"what": what, "when": change.when, "label": change.label}, group)
 
@@ -317,7 +318,7 @@ def _write_part(group: Group, features: Float32, labels: list[Label]) -> None:
 def _header(learner: Learner, new: bool) -> Record:
     """What a journal starts from; without a model file, the learner itself, which has learned nothing yet."""
     fields = {"stamp": learner.ledger.stamp, "sequence": learner.ledger.sequence}
-    if not new or learner.encoder.samples:
+    if not new or learner.head.samples:
         return Record(fields, {})
     arrays, metadata = learner.state()
     metadata["ledger"] |= {"stamp": learner.ledger.stamp, "previous": learner.ledger.previous}

@@ -8,12 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from foro.errors import InputError
+from foro.features.candidate import Candidate
 from foro.features.extractor import Extractor
 from foro.heads.ridge import KnowledgeEncoder
 from foro.images.load import Images
 from foro.images.samples import Samples
 from foro.images.unreadable import UnreadableImage
-from foro.types import Float32, Label
+from foro.types import Label
 
 if TYPE_CHECKING:
     from foro.learner import Learner
@@ -23,8 +24,8 @@ class RemoteExtractor(Extractor, ABC):
     """An ``Extractor`` that learns where the images are, and sends only what was learned."""
 
     @abstractmethod
-    def learned(self, images: Images, labels: list[Label], prompt: Float32 | None) -> KnowledgeEncoder:
-        """What there is to learn from images with one prompt (P, dim), to be merged."""
+    def learned(self, images: Images, labels: list[Label], candidate: Candidate) -> KnowledgeEncoder:
+        """What there is to learn from images with one candidate, to be merged."""
 
 
 class Engine(Protocol):

@@ -5,65 +5,40 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foro.adaptation.adaptation import Adaptation, TaskAdaptation
+from foro.adaptation.adaptation import Adaptation
 from foro.adaptation.fitness import parse_terms
 from foro.backbones import Backbone
 from foro.backbones.source import describe_backbone, find_backbone, taught_backbone
 from foro.changes import Change, Forget, Learn, Merge, Restore, Unlearn
 from foro.config import LearnerConfig, check_seed
-from foro.engine import Engine, RemoteExtractor, find_engine
+from foro.engine import Engine, find_engine
 from foro.errors import FoRoWarning, InputError, ModelFileError
+from foro.features.candidate import Candidate
 from foro.features.extractor import Extractor
-from foro.features.readout import readout
+from foro.features.readout import Readout
 from foro.files import INFERENCE_ONLY, write_model
 from foro.files.recovery import recover
-from foro.heads.head import Estimate, Gathered, gather
-from foro.heads.ridge import KnowledgeEncoder
+from foro.heads import find_head
+from foro.heads.head import Estimate, Gathered, Head
 from foro.images.load import Images, check_images
-from foro.images.samples import choose_held_out
 from foro.ledger import Event, Ledger
+from foro.preparation import Keep, LearnReport, prepare_learn
 from foro.snapshot import Snapshot
 from foro.types import Arrays, Float32, Float64, Label
 from foro.util.interrupts import uninterrupted
-from foro.util.progress import progress_bar
+from foro.util.progress import progress_of
 
 if TYPE_CHECKING:
     from foro.evaluation import Evaluation
     from foro.files.export import Exported
-
-Keep = Callable[[Float32, list[Label]], None]
-"""Is given features (b, d) as they are made, and their labels."""
-
-
-@dataclass(frozen=True)
-class LearnReport:
-    """What one ``learn`` did; accuracies are None where nothing was held out, or none of its labels was known."""
-
-    samples: int
-    new_labels: tuple[Label, ...]
-    generations: int
-    forward_passes: int  # sequences that went through the backbone, every candidate's
-    seconds: float
-    note: str | None = None
-    held_out: int = 0  # images on which the accuracy was measured, and which were then learned too
-    accuracy_before: float | None = None
-    accuracy_after: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready; ``from_dict`` makes a report of it again."""
-        return {**asdict(self), "new_labels": list(self.new_labels)}
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> LearnReport:
-        return cls(**{**content, "new_labels": tuple(content["new_labels"])})
 
 
 class Learner:
@@ -108,41 +83,35 @@ class Learner:
         parse_terms(self.config.fitness)  # an unknown one should be an error at once
         self.seed = check_seed(seed)
         self.source, self.backbone = find_backbone(backbone, image_size)
-        if self.config.readout_layers > self.backbone.depth:
-            raise InputError(f"readout_layers is at most {self.backbone.depth} with {self.backbone.name}")
-        self.encoder = KnowledgeEncoder(
-            self.backbone.dim * self.config.readout_layers,
-            self.config.projection_dim,
-            self.config.regularisation,
-            self.config.activation,
-            seed,
-        )
+        self.readout = Readout.of(self.config.readout, self.backbone)
+        blocks = self.readout.blocks(self.config.projection_dim) if self.config.projection_dim else ()
+        self.head: Head = find_head(self.config.head).build(self.readout.features, blocks, self.config, seed)
         self.adaptation = Adaptation()
         self.ledger = Ledger()
 
     @property
     def labels(self) -> list[Label]:
         """Every label that can be predicted, in the order in which they were first learned."""
-        return self.encoder.labels
+        return self.head.labels
 
     @property
-    def prompt(self) -> Float32 | None:
-        """The prompt (P, dim) that predictions are made with; None is the empty prompt."""
-        return self.adaptation.prompt
+    def candidate(self) -> Candidate:
+        """The prompt and gains that predictions are made with."""
+        return self.adaptation.candidate
 
     def apply(self, change: Change) -> float | None:
         """Makes a change: every verb ends here, and so does what a journal replays.
 
         Returns the accuracy on samples that were held out, measured before these were learned too.
         """
-        head, accuracy, taught = self.encoder, None, False
+        head, accuracy, taught = self.head, None, False
         with uninterrupted():
             if isinstance(change, Learn):
                 counts = dict(Counter(change.labels))
                 change.samples.absorb_into(head)
                 self.adaptation, taught = change.adaptation, True
                 if change.held_out is not None:
-                    accuracy = self._accuracy(change.held_out)
+                    accuracy = self.accuracy_on(change.held_out)
                     change.held_out.absorb_into(head)
             elif isinstance(change, Unlearn):
                 counts = dict(Counter(change.labels))
@@ -185,11 +154,11 @@ class Learner:
 
         What its images say about other labels stays; to take that back, ``unlearn`` them first.
         """
-        self.apply(Forget(self.encoder.known_as([label])[0]))
+        self.apply(Forget(self.head.known_as([label])[0]))
 
     def restore(self, label: Label) -> None:
         """Takes ``forget`` back: the learner is as if the label had never been forgotten."""
-        self.apply(Restore(self.encoder.known_as([label])[0]))
+        self.apply(Restore(self.head.known_as([label])[0]))
 
     def merge(self, other: Learner) -> None:
         """Adds everything that ``other`` has learned: the learner that would have learned both."""
@@ -203,51 +172,11 @@ class Learner:
         ``keep`` is called with the features of every batch, to write them down before they are learned; not with an
         engine that learns elsewhere, from where only statistics come.
         """
-        start = time.perf_counter()
-        images, names = check_images(images), self.encoder.known_as(labels)
-        if len(names) != len(images):
-            raise InputError(f"{len(images)} images came with {len(names)} labels")
-        if not names:
-            raise InputError("there is no image to learn from")
-        if not 0 <= held_out < 1:
-            raise InputError(f"held_out is a share of the images between 0 and 1, not {held_out}")
-        generator = np.random.default_rng([self.seed, self.adaptation.tasks, 1])
-        tested = choose_held_out(names, held_out, generator) if held_out else []
-        task, labelled = images, names
-        if tested:
-            aside = set(tested)
-            task, labelled = _taken(images, names, [each for each in range(len(names)) if each not in aside])
-        measured, accuracy = None, None
-        with self._opened() as extractor:
-            adapting = TaskAdaptation(extractor, self.encoder, self.config, self.adaptation, self.seed)
-            if self.config.online:  # a batch of one class says nothing of the others
-                task, labelled = _taken(task, labelled, adapting.generator.permutation(len(labelled)).tolist())
-            adapting.prepare(task, labelled)
-            if isinstance(extractor, RemoteExtractor):
-                learned = extractor.learned(task, labelled, adapting.adaptation.prompt)
-                samples = Gathered(labelled, None, learned)
-            else:
-                batches = self._features(adapting.layers(task, labelled), len(labelled), "learning")
-                samples = gather(self.encoder, _kept(batches, labelled, keep), labelled)
-            if tested:
-                measured, accuracy = self._hold_out(*_taken(images, names, tested), extractor, adapting, keep)
-        change = Learn(samples, adapting.adaptation, measured)
-        known = set(self.labels)
-        report = LearnReport(
-            samples=len(names),
-            new_labels=tuple(label for label in dict.fromkeys(change.labels) if label not in known),
-            generations=adapting.generations,
-            forward_passes=extractor.forward_passes,
-            seconds=time.perf_counter() - start,
-            note=adapting.note,
-            held_out=len(tested),
-            accuracy_before=accuracy,
-        )
-        return change, report
+        return prepare_learn(self, images, labels, held_out, keep)
 
     def prepare_unlearn(self, images: Images, labels: Sequence[Label]) -> Unlearn:
         """What ``unlearn`` would change: makes the features again, the same as when they were learned."""
-        names = self.encoder.known_as(labels)
+        names = self.head.known_as(labels)
         if self.config.policy == "evolve":
             raise InputError("unlearning needs policy none or freeze: with evolve, old features cannot be made again")
         return Unlearn(self.features(images), names)
@@ -256,7 +185,7 @@ class Learner:
         """What ``merge`` would change, if the two can be merged."""
         if difference := self.difference(other):
             raise InputError(f"these learners cannot be merged: their {difference} differ")
-        return Merge(other.encoder, other.adaptation)
+        return Merge(other.head, other.adaptation)
 
     def difference(self, other: Learner) -> str | None:
         """What stops the two from being merged, or None."""
@@ -265,26 +194,26 @@ class Learner:
             return "backbones"
         if self.backbone.image_size != other.backbone.image_size:
             return "image sizes"
-        if mine.settled and theirs.settled and not _equal(mine.prompt, theirs.prompt):
-            return "prompts"
-        if self.config.readout_layers != other.config.readout_layers:
+        if mine.settled and theirs.settled and not mine.candidate.same_as(theirs.candidate):
+            return "adaptations"
+        if self.config.readout != other.config.readout:
             return "readouts"
-        return self.encoder.difference(other.encoder)
+        return self.head.difference(other.head)
 
     def blank(self) -> Learner:
         """A learner with the same backbone, settings and prompt that has learned nothing: the two can be merged."""
         twin = Learner.__new__(Learner)
         twin.config, twin.seed, twin.source, twin.backbone = self.config, self.seed, self.source, self.backbone
-        twin.encoder, twin.adaptation = self.encoder.blank(), self.adaptation
+        twin.head, twin.adaptation, twin.readout = self.head.blank(), self.adaptation, self.readout
         twin.ledger, twin.engine = Ledger(), self.engine
         return twin
 
     def features(self, images: Images) -> Float32:
         """Feature vectors (n, d) of images, as the classifier's projection sees them."""
         images = check_images(images)
-        layers = self._extractor().layers(images, self.prompt)
-        parts = list(self._features(layers, len(images), "features"))
-        return np.concatenate(parts) if parts else np.zeros((0, self.encoder.features), np.float32)
+        batches = self._extractor().features(images, self.readout, self.candidate)
+        parts = list(progress_of(batches, len(images), "features"))
+        return np.concatenate(parts) if parts else np.zeros((0, self.head.features), np.float32)
 
     def predict(self, images: Images) -> list[Label]:
         """The most likely label of each image."""
@@ -304,7 +233,7 @@ class Learner:
 
     def estimate(self) -> Estimate:
         """The accuracy to expect, overall and for each label: leave-one-out on up to 512 samples."""
-        return self.encoder.estimate()
+        return self.head.estimate()
 
     def evaluate(self, images: Images, labels: Sequence[Label]) -> Evaluation:
         """Accuracy, confusions and calibration on images that were not learned."""
@@ -312,7 +241,7 @@ class Learner:
 
     def snapshot(self) -> Snapshot:
         """The learner as it is now, for predicting: read-only, safe to use by other threads while this one learns."""
-        return replace(self._uncalibrated(), sharpness=self.encoder.sharpness)
+        return replace(self._uncalibrated(), sharpness=self.head.sharpness)
 
     def export(self, path: str | Path, images: Images | None = None) -> Exported:
         """Writes ``.onnx`` or a small ``.safetensors`` to predict with elsewhere; checked on images, or on digits."""
@@ -326,7 +255,7 @@ class Learner:
 
     def state(self) -> tuple[Arrays, dict[str, Any]]:
         """Everything to store: arrays by name, and JSON-ready metadata."""
-        learned, encoder = self.encoder.state()
+        learned, encoder = self.head.state()
         adapted, adaptation = self.adaptation.state()
         metadata = {
             "backbone": describe_backbone(self.backbone, self.source),
@@ -334,7 +263,7 @@ class Learner:
             "seed": self.seed,
             **adaptation,
             "encoder": encoder,
-            "ledger": self.ledger.state([*self.labels, *self.encoder.forgotten]),
+            "ledger": self.ledger.state([*self.labels, *self.head.forgotten]),
         }
         return {**{f"encoder.{name}": array for name, array in learned.items()}, **adapted}, metadata
 
@@ -366,7 +295,7 @@ class Learner:
             learner = cls.__new__(cls)
             learner.config = LearnerConfig.from_preset(**metadata["config"])
             learner.seed = metadata["seed"]
-            learner.encoder = KnowledgeEncoder.from_state(
+            learner.head = find_head(learner.config.head).from_state(
                 {name.removeprefix("encoder."): each for name, each in arrays.items() if name.startswith("encoder.")},
                 metadata["encoder"],
             )
@@ -377,9 +306,10 @@ class Learner:
         except ValueError as error:
             raise ModelFileError(f"{path} is not a model of one piece: {error}") from None
         learner.source, learner.backbone = taught_backbone(path, taught, backbone)
+        learner.readout = Readout.of(learner.config.readout, learner.backbone)
         return learner
 
-    def _opened(self) -> AbstractContextManager[Extractor]:
+    def opened(self) -> AbstractContextManager[Extractor]:
         """What runs the images of one ``learn`` through the backbone, wherever that is done."""
         return nullcontext(self._extractor()) if self.engine is None else self.engine.open(self)
 
@@ -391,60 +321,19 @@ class Learner:
         """A snapshot for scores alone: to measure the sharpness of probabilities takes time."""
         return Snapshot(
             tuple(self.labels),
-            self.encoder.weights,
+            self.head.weights,
             float("nan"),
-            self.prompt,
-            self.encoder.projection,
-            self.config.readout_layers,
+            self.candidate,
+            self.head.projection,
+            self.readout,
             self._extractor(),
             self.source,
         )
 
-    def _features(self, batches: Iterable[Float32], total: int, doing: str) -> Iterator[Float32]:
-        """Feature vectors of batches of the CLS of every layer."""
-        with progress_bar(doing, total) as advance:
-            for layers in batches:
-                yield readout(layers, self.config.readout_layers)
-                advance(len(layers))
-
-    def _hold_out(
-        self,
-        images: Images,
-        names: list[Label],
-        extractor: Extractor,
-        adapting: TaskAdaptation,
-        keep: Keep | None,
-    ) -> tuple[Gathered, float | None]:
-        """Features of held-out images, and the accuracy of the learner as it is on them."""
-        prompt = adapting.adaptation.prompt
-        batches = self._features(extractor.layers(images, prompt), len(images), "measuring")
-        samples = gather(self.encoder, _kept(batches, names, keep), names)
-        known = prompt is self.prompt or not self.labels
-        return samples, self._accuracy(samples if known else Gathered(names, self.features(images)))
-
-    def _accuracy(self, samples: Gathered) -> float | None:
+    def accuracy_on(self, samples: Gathered) -> float | None:
         """Share of samples that are classified correctly; None where none of their labels is known."""
         assert samples.features is not None
         if not set(self.labels).intersection(samples.labels):
             return None
-        answers = zip(self.encoder.predict(samples.features), samples.labels, strict=True)
+        answers = zip(self.head.predict(samples.features), samples.labels, strict=True)
         return float(np.mean([answer == label for answer, label in answers]))
-
-
-def _equal(one: Float32 | None, other: Float32 | None) -> bool:
-    return one is other or (one is not None and other is not None and np.array_equal(one, other))
-
-
-def _taken(images: Images, names: list[Label], positions: list[int]) -> tuple[Images, list[Label]]:
-    """The images and labels at some positions."""
-    return [images[position] for position in positions], [names[position] for position in positions]
-
-
-def _kept(batches: Iterable[Float32], names: list[Label], keep: Keep | None) -> Iterator[Float32]:
-    """The batches as they are; ``keep`` sees each of them, with its labels."""
-    start = 0
-    for features in batches:
-        if keep is not None:
-            keep(features, names[start : start + len(features)])
-        start += len(features)
-        yield features

@@ -13,18 +13,19 @@ import numpy as np
 from PIL import Image
 
 from foro.errors import InputError
-from foro.features.readout import readout
 from foro.heads.calibration import probabilities
 from foro.images.load import Images, ImageSource, check_images, load_image
 from foro.images.unreadable import UnreadableImage, image_name
 from foro.labels import check_labels, same_labels
 from foro.types import Float32, Float64, Label
 from foro.util.parallel import ordered_map
-from foro.util.progress import progress_bar, without_bars
+from foro.util.progress import progress_bar, progress_of, without_bars
 
 if TYPE_CHECKING:
     from foro.evaluation import Evaluation
+    from foro.features.candidate import Candidate
     from foro.features.extractor import Extractor
+    from foro.features.readout import Readout
     from foro.heads.projection import RandomProjection
     from foro.images.preprocessing import Preprocessing
 
@@ -51,7 +52,7 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """What predicting needs: a prompt, a projection, a classifier and its labels, all read-only.
+    """What predicting needs: adapted features, a projection, a classifier and its labels, all read-only.
 
     Any number of threads may predict with one snapshot while another thread goes on learning; when that has learned
     something, it makes the next snapshot, and a single assignment puts it in the place of the old one.
@@ -66,9 +67,9 @@ class Snapshot:
     labels: tuple[Label, ...]
     weights: Float64  # (M, c)
     sharpness: float  # of the softmax that turns scores into probabilities
-    prompt: Float32 | None
+    candidate: Candidate
     projection: RandomProjection | None
-    readout_layers: int
+    readout: Readout
     extractor: Extractor
     source: str | None = None  # where the backbone comes from, if by name
 
@@ -136,10 +137,7 @@ class Snapshot:
     def features(self, images: Images, doing: str = "features") -> Iterator[Float32]:
         """Feature vectors (b, d) of images, in batches."""
         images = check_images(images)
-        with progress_bar(doing, len(images)) as advance:
-            for layers in self.extractor.layers(images, self.prompt):
-                yield readout(layers, self.readout_layers)
-                advance(len(layers))
+        yield from progress_of(self.extractor.features(images, self.readout, self.candidate), len(images), doing)
 
     def scores(self, images: Images) -> Float64:
         """Scores (n, c) of images, one column for each of ``labels``."""
@@ -159,9 +157,8 @@ class Snapshot:
 
     def pixel_probabilities(self, pixels: Float32) -> Float64:
         """The probability of each of ``labels`` (n, c) for pixels (n, 3, S, S) that are prepared already."""
-        backbone = self.extractor.backbone
-        layers = backbone.forward(backbone.embed(pixels), None if self.prompt is None else self.prompt[None])[0]
-        return probabilities(self.score_features(readout(layers, self.readout_layers)), self.sharpness)
+        layers = self.extractor.forward(self.extractor.backbone.embed(pixels), [self.candidate])[0]
+        return probabilities(self.score_features(self.readout(layers)), self.sharpness)
 
 
 def best_labels(labels: Sequence[Label], values: Float64, k: int) -> list[tuple[Label, float]]:

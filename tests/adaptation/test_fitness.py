@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from foro.adaptation import ActivationHistory, Fitness
-from foro.adaptation.history import RunningActivations
+from foro.adaptation.fitness import Fitness
+from foro.adaptation.history import ActivationHistory, RunningActivations
+from foro.features.readout import Readout, Token
+from foro.heads.projection import RandomProjection
 from foro.heads.ridge import KnowledgeEncoder
 from foro.heads.ridge.leave_one_out import leave_one_out
 
@@ -17,6 +21,11 @@ def layers() -> np.ndarray:
 
 
 LABELS = ["a", "b", "c"] * 4
+LAST = Readout("cls", DIM, (Token((DEPTH - 1,)),), together=True, raw=True)
+
+
+def fitness_on(layers: np.ndarray, head: KnowledgeEncoder, history: ActivationHistory, **settings: Any) -> Fitness:
+    return Fitness.on(layers, LABELS, LAST, head.projection, head.regularisation, history, **settings)
 
 
 def test_each_term_is_its_definition(layers: np.ndarray) -> None:
@@ -35,7 +44,7 @@ def test_each_term_is_its_definition(layers: np.ndarray) -> None:
     )
 
     def value(terms: str) -> float:
-        return Fitness.on(layers, LABELS, encoder, history, discrepancy_weight=0.3, terms=terms)(layers)
+        return fitness_on(layers, encoder, history, discrepancy_weight=0.3, terms=terms)(layers)
 
     assert value("entropy") == pytest.approx(entropy, rel=1e-4)
     assert value("discrepancy") == pytest.approx(0.3 * drift / 12, rel=1e-5)
@@ -46,7 +55,7 @@ def test_features_that_tell_classes_apart_are_fitter(layers: np.ndarray) -> None
     encoder = KnowledgeEncoder(DIM, 64)
     clear = layers * 0.1
     clear[:, -1] += np.eye(DIM, dtype=np.float32)[[0, 1, 2] * 4] * 3
-    fitness = Fitness.on(layers, LABELS, encoder, ActivationHistory.of(layers), terms="entropy")
+    fitness = fitness_on(layers, encoder, ActivationHistory.of(layers), terms="entropy")
     assert fitness(clear) < fitness(layers)
 
 
@@ -54,9 +63,23 @@ def test_automatic_regularisation_is_chosen_on_the_samples(layers: np.ndarray) -
     encoder = KnowledgeEncoder(DIM, 32)
     head = KnowledgeEncoder(DIM, 32)
     head.absorb(layers[:, -1], LABELS)
-    fitness = Fitness.on(layers, LABELS, encoder, ActivationHistory.of(layers))
+    fitness = fitness_on(layers, encoder, ActivationHistory.of(layers))
     assert fitness.regularisation == head.regularisation_used
     assert encoder.samples == 0
+
+
+def test_the_classifier_sees_the_readout_and_the_history_the_cls_of_every_layer(layers: np.ndarray) -> None:
+    means = np.random.default_rng(1).standard_normal((12, 1, DIM)).astype(np.float32)
+    read = np.concatenate([layers, means], axis=1)
+    groups = Readout("groups", DIM, (Token((DEPTH - 1,), 0.75, centred=False), Token((DEPTH,), 0.25)))
+    projection = RandomProjection.draw(groups.features, 32, "relu", 0, groups.blocks(32))
+    history = ActivationHistory.of(layers + 1)
+    found = Fitness.on(read, LABELS, groups, projection, 0.5, history)
+    assert np.allclose(found.rows(read), projection(groups(read).astype(np.float64)))
+    drift = ActivationHistory.of(layers).discrepancy(history)
+    assert found(read) == pytest.approx(found.cross_entropy(read).mean() + 0.3 * drift / 12, rel=1e-5)
+    bare = Fitness.on(read, LABELS, groups, None, 0.5, history)  # a head without a projection
+    assert np.array_equal(bare.rows(read), groups(read).astype(np.float64))
 
 
 def test_history_moves_by_its_rate(layers: np.ndarray) -> None:

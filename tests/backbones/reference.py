@@ -38,37 +38,44 @@ def embed(checkpoint: Checkpoint, pixels: NDArray[np.float32]) -> Array:
     return _norm(x, "norm_pre", checkpoint) if a.pre_norm else x
 
 
-def forward(checkpoint: Checkpoint, tokens: NDArray[Any], prompts: NDArray[Any]) -> Array:
-    """CLS (K, n, depth, dim) of tokens (n, m, dim) and prompts (K, P, dim), one candidate at a time."""
-    return np.stack([_forward_one(checkpoint, tokens.astype(np.float64), prompt) for prompt in prompts])
+def forward(
+    checkpoint: Checkpoint, tokens: NDArray[Any], prompts: NDArray[Any], gains: NDArray[Any] | None = None
+) -> Array:
+    """What is read (K, n, outputs, dim) of tokens (n, m, dim) for prompts (K, P, dim) and gains (K, depth, 3)."""
+    neutral = np.zeros((len(prompts), checkpoint.architecture.depth, 3))
+    candidates = zip(prompts, neutral if gains is None else gains, strict=True)
+    return np.stack([_forward_one(checkpoint, tokens.astype(np.float64), *each) for each in candidates])
 
 
-def _forward_one(checkpoint: Checkpoint, tokens: Array, prompt: NDArray[Any]) -> Array:
+def _forward_one(checkpoint: Checkpoint, tokens: Array, prompt: NDArray[Any], gains: NDArray[Any]) -> Array:
     a, w = checkpoint.architecture, checkpoint.tensors
     prompt = np.broadcast_to(prompt, (len(tokens), *prompt.shape))
-    x = np.concatenate([tokens[:, :1], prompt, tokens[:, 1:]], axis=1)
-    layers = []
-    for i in range(a.depth):
+    prefix, patches = tokens[:, 1 : a.prefix_tokens], tokens[:, a.prefix_tokens :]
+    x = np.concatenate([tokens[:, :1], prompt, prefix, patches], axis=1)
+    layers, means = [], []
+    for i, (attention, mlp, query) in enumerate(np.exp(gains.astype(np.float64))):
         block = f"blocks.{i}"
-        y = _attention(_norm(x, f"{block}.norm1", checkpoint), f"{block}.attn", checkpoint)
-        x = x + (y * w[f"{block}.ls1.gamma"] if a.layer_scale else y)
+        y = _attention(_norm(x, f"{block}.norm1", checkpoint), f"{block}.attn", checkpoint, query)
+        x = x + attention * (y * w[f"{block}.ls1.gamma"] if a.layer_scale else y)
         y = _linear(_norm(x, f"{block}.norm2", checkpoint), f"{block}.mlp.fc1", checkpoint)
         y = _linear(ACTIVATIONS[a.activation](y), f"{block}.mlp.fc2", checkpoint)
-        x = x + (y * w[f"{block}.ls2.gamma"] if a.layer_scale else y)
+        x = x + mlp * (y * w[f"{block}.ls2.gamma"] if a.layer_scale else y)
         layers.append(x[:, 0])
+        if i in a.mean_blocks:
+            means.append(x[:, -patches.shape[1] :].mean(axis=1))
     if a.final_norm:
         layers[-1] = _norm(layers[-1], "norm", checkpoint)
-    return np.stack(layers, axis=1)
+    return np.stack(layers + means, axis=1)
 
 
-def _attention(x: Array, name: str, checkpoint: Checkpoint) -> Array:
+def _attention(x: Array, name: str, checkpoint: Checkpoint, query: float) -> Array:
     a = checkpoint.architecture
     n, length, _ = x.shape
     qkv = _linear(x, f"{name}.qkv", checkpoint).reshape(n, length, 3, a.heads, a.head_dim)
     q, k, v = (qkv[:, :, i].transpose(0, 2, 1, 3) for i in range(3))
     if a.qk_norm:
         q, k = _norm(q, f"{name}.q_norm", checkpoint), _norm(k, f"{name}.k_norm", checkpoint)
-    scores = q @ k.transpose(0, 1, 3, 2) / np.sqrt(a.head_dim)
+    scores = query * q @ k.transpose(0, 1, 3, 2) / np.sqrt(a.head_dim)
     scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
     attended = (scores / scores.sum(axis=-1, keepdims=True)) @ v
     return _linear(attended.transpose(0, 2, 1, 3).reshape(n, length, a.dim), f"{name}.proj", checkpoint)

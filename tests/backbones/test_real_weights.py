@@ -39,7 +39,8 @@ def timm_layers(folder: Path, pixels: np.ndarray) -> list[np.ndarray]:
     with torch.no_grad():
         final, layers = model.forward_intermediates(torch.from_numpy(pixels), return_prefix_tokens=True)
     rows = [prefix[:, 0].numpy() for _, prefix in layers]
-    return [*rows[:-1], final[:, 0].numpy()]
+    means = [layers[block][0].mean(dim=(2, 3)).numpy() for block in (8, 9, 10)]
+    return [*rows[:-1], final[:, 0].numpy(), *means]
 
 
 @pytest.mark.torch
@@ -49,13 +50,28 @@ def test_runtimes_agree_with_timm(vit_tiny: Path, images: list[Image.Image], run
     backbone = load_backbone(vit_tiny, runtime=runtime, image_size=size)
     pixels = backbone.preprocessing.batch(images)
     found = backbone.forward(backbone.embed(pixels))[0]
+    assert found.shape[1] == 12 + 3
     for index, layer in enumerate(timm_layers(vit_tiny, pixels)):
         np.testing.assert_allclose(found[:, index], layer, atol=2e-5 * np.abs(layer).max())
+
+
+@pytest.mark.torch
+def test_gains_are_the_same_in_every_runtime_and_in_the_weights(vit_tiny: Path, images: list[Image.Image]) -> None:
+    onnx, torch = (load_backbone(vit_tiny, runtime=runtime, image_size=112) for runtime in ("onnx", "torch"))
+    tokens = onnx.embed(onnx.preprocessing.batch(images))
+    gains = (0.2 * np.random.default_rng(0).standard_normal((2, 12, 3))).astype(np.float32)
+    found = onnx.forward(tokens, None, gains)
+    folded = np.concatenate([onnx.with_gains(each).forward(tokens) for each in gains])
+    assert np.abs(found - onnx.forward(tokens)).max() > 1
+    for other in (torch.forward(tokens, None, gains), folded):
+        for output in range(onnx.outputs):
+            expected = found[:, :, output]
+            np.testing.assert_allclose(other[:, :, output], expected, atol=5e-5 * np.abs(expected).max())
 
 
 def test_int8_keeps_the_features(vit_tiny: Path, images: list[Image.Image]) -> None:
     exact, quantised = load_backbone(vit_tiny), load_backbone(vit_tiny, precision="int8")
     tokens = exact.embed(exact.preprocessing.batch(images))
-    a, b = exact.forward(tokens)[0, :, -1], quantised.forward(tokens)[0, :, -1]
+    a, b = exact.forward(tokens)[0, :, 11:], quantised.forward(tokens)[0, :, 11:]
     cosine = (a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
     assert cosine.min() > 0.99

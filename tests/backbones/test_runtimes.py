@@ -38,7 +38,15 @@ def relative_error(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
-def compare(runtime: Any, architecture: Architecture, size: int, prompts: tuple[int, int] | None, n: int = 3) -> None:
+def compare(
+    runtime: Any,
+    architecture: Architecture,
+    size: int,
+    prompts: tuple[int, int] | None,
+    n: int = 3,
+    gains: int | None = None,
+) -> None:
+    """A runtime against the reference: with K prompts of P tokens, and gains of so many candidates, or none."""
     checkpoint = reference.random_checkpoint(architecture, architecture.grid * architecture.patch_size)
     backbone = load_backbone(checkpoint, runtime=runtime, image_size=size)
     rng = np.random.default_rng(1)
@@ -46,12 +54,19 @@ def compare(runtime: Any, architecture: Architecture, size: int, prompts: tuple[
     tokens = backbone.embed(pixels)
     assert relative_error(tokens, reference.embed(checkpoint, pixels)) < 1e-5
     prompt = None if prompts is None else rng.standard_normal((*prompts, architecture.dim)).astype(np.float32)
-    expected_prompt = np.empty((1, 0, architecture.dim)) if prompt is None else prompt
-    expected = reference.forward(checkpoint, tokens, expected_prompt)
-    found = backbone.forward(tokens, prompt)
-    assert found.shape == expected.shape
-    for layer in range(architecture.depth):
-        assert relative_error(found[:, :, layer], expected[:, :, layer]) < 2e-5
+    gain = None if gains is None else (0.3 * rng.standard_normal((gains, architecture.depth, 3))).astype(np.float32)
+    expected_prompt = np.empty((gains or 1, 0, architecture.dim)) if prompt is None else prompt
+    expected = reference.forward(checkpoint, tokens, expected_prompt, gain)
+    assert backbone.outputs == expected.shape[2]
+    runs = [backbone.forward(tokens, prompt, gain)]
+    if gain is not None:  # in the weights they must do the same
+        alone = [None if prompt is None else each[None] for each in expected_prompt]
+        folded = [backbone.with_gains(each).forward(tokens, own) for each, own in zip(gain, alone, strict=True)]
+        runs.append(np.concatenate(folded))
+    for found in runs:
+        assert found.shape == expected.shape
+        for output in range(architecture.outputs):
+            assert relative_error(found[:, :, output], expected[:, :, output]) < 2e-5
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -61,6 +76,21 @@ def test_variants_agree_with_the_reference(runtime: str, variant: str) -> None:
     size = architecture.grid * architecture.patch_size
     compare(runtime, architecture, size, None)
     compare(runtime, architecture, size, (2, 3))
+    compare(runtime, architecture, size, None, gains=2)
+    compare(runtime, architecture, size, (2, 3), gains=2)
+
+
+def test_mean_patch_tokens_are_of_a_quarter_of_the_blocks_before_the_last() -> None:
+    blocks = {depth: list(Architecture(**{**PLAIN, "depth": depth}).mean_blocks) for depth in (1, 2, 3, 6, 8, 12, 24)}
+    assert blocks == {1: [], 2: [0], 3: [1], 6: [4], 8: [5, 6], 12: [8, 9, 10], 24: [17, 18, 19, 20, 21, 22]}
+    for depth, each in blocks.items():
+        assert Architecture(**{**PLAIN, "depth": depth}).outputs == depth + len(each)
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("depth", [2, 12])
+def test_any_depth_agrees_with_the_reference(runtime: str, depth: int) -> None:
+    compare(runtime, Architecture(**{**PLAIN, "depth": depth, "register_tokens": 2}), 32, (2, 1), gains=2)
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -76,18 +106,22 @@ def test_another_image_size_resamples_the_positions(runtime: str, grid: int, var
     head_dim=st.sampled_from([4, 8, 20]),
     depth=st.integers(1, 3),
     flags=st.fixed_dictionaries(
-        {name: st.booleans() for name in ("pre_norm", "patch_bias", "qkv_bias", "qk_norm", "layer_scale")}
+        {
+            name: st.booleans()
+            for name in ("pre_norm", "patch_bias", "qkv_bias", "qk_norm", "proj_bias", "layer_scale", "final_norm")
+        }
     ),
     candidates=st.integers(1, 3),
     length=st.integers(0, 4),
+    gained=st.booleans(),
 )
 def test_any_combination(
-    heads: int, head_dim: int, depth: int, flags: dict[str, bool], candidates: int, length: int
+    heads: int, head_dim: int, depth: int, flags: dict[str, bool], candidates: int, length: int, gained: bool
 ) -> None:
     architecture = Architecture(
         patch_size=8, dim=heads * head_dim, depth=depth, heads=heads, mlp_hidden=40, grid=2, eps=1e-4, **flags
     )
-    compare("onnx", architecture, 16, (candidates, length), n=2)
+    compare("onnx", architecture, 16, (candidates, length), n=2, gains=candidates if gained else None)
 
 
 def test_int8_follows_float32() -> None:
@@ -110,4 +144,7 @@ def test_a_small_memory_budget_changes_nothing(runtime: Any) -> None:
     small = load_backbone(checkpoint, runtime=runtime, memory_budget=1)
     tokens = large.embed(pixels)
     np.testing.assert_allclose(small.embed(pixels), tokens, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(small.forward(tokens, prompts), large.forward(tokens, prompts), rtol=1e-4, atol=1e-4)
+    gains = (0.3 * rng.standard_normal((4, 3, 3))).astype(np.float32)
+    for each in (None, gains):
+        found, expected = (backbone.forward(tokens, prompts, each) for backbone in (small, large))
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)

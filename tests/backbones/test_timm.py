@@ -57,9 +57,11 @@ def test_runtimes_agree_with_timm(name: str, tmp_path: Path) -> None:
         last = model.forward_features(torch.from_numpy(pixels))[:, 0].numpy()
     layers = [prefix[:, 0].numpy() for _, prefix in expected]
     layers[-1] = last
+    layers.append(expected[1][0].mean(dim=(2, 3)).numpy())  # of three blocks, the patches of the second
     for runtime in ("onnx", "torch"):
         backbone = load_backbone(tmp_path, runtime=runtime)  # type: ignore[arg-type]
         found = backbone.forward(backbone.embed(pixels))[0]
+        assert found.shape[1] == len(layers)
         for index, layer in enumerate(layers):
             np.testing.assert_allclose(found[:, index], layer, atol=1e-4 * np.abs(layer).max())
 
@@ -77,7 +79,7 @@ def test_positions_are_resampled_as_timm_does(tmp_path: Path) -> None:
     with torch.no_grad():
         expected = model.forward_features(torch.from_numpy(pixels))[:, 0].numpy()
     backbone = load_backbone(tmp_path, image_size=112)
-    found = backbone.forward(backbone.embed(pixels))[0, :, -1]
+    found = backbone.forward(backbone.embed(pixels))[0, :, backbone.depth - 1]
     np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
 
 

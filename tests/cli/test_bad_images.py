@@ -32,14 +32,14 @@ def test_learn_skips_counts_and_lists_and_unlearn_takes_it_back(data: Path, tmp_
     told = json.loads(ran.out)
     assert {Path(each["image"]).name for each in told["skipped"]} == set(BAD)
     assert told["samples"] == good
-    assert Learner.load(model).encoder.samples == good
+    assert Learner.load(model).head.samples == good
     again = foro("learn", model, data, "--held-out", 0)
     assert again.code == 1
     assert f"{len(BAD)} images were skipped" in again.err
     assert "Traceback" not in again.err
     unlearned = foro("unlearn", model, data)
     assert unlearned.code == 1
-    assert Learner.load(model).encoder.samples == good
+    assert Learner.load(model).head.samples == good
 
 
 def test_strict_learns_nothing(data: Path, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_learn_makes_a_model_and_then_adds_to_it(tmp_path: Path, tiny: Path, pic
     assert third["expected_accuracy"] > 0.5
     assert [each.name for each in tmp_path.iterdir()] == ["m.foro"]
     learner = Learner.load(path)
-    assert learner.encoder.counts == {"7": 30, "Ñandú ☃": 30, "-dash": 60, "two words": 60}
+    assert learner.head.counts == {"7": 30, "Ñandú ☃": 30, "-dash": 60, "two words": 60}
     assert [event.what for event in learner.ledger.events] == ["learn"] * 3
 
 
@@ -108,7 +108,7 @@ def test_tables_lines_and_streams_teach_the_same(model: Path, tiny: Path, pictur
         told("learn", folder, pictures / "two", "--held-out", 0)
         one, other = Learner.load(copy), Learner.load(folder)
         assert len(one.ledger.events) == (4 if data == "-" else 2)
-        assert one.encoder.counts == other.encoder.counts
+        assert one.head.counts == other.head.counts
         images, _ = textures(3, seed=9)
         order = [one.labels.index(label) for label in other.labels]
         assert np.allclose(one.scores(images)[:, order], other.scores(images), rtol=1e-3, atol=1e-4)
@@ -121,7 +121,7 @@ def test_a_stream_keeps_what_came_before_a_mistake(model: Path, pictures: Path, 
     ran = foro("learn", model, "-", "--chunk", 2, stdin="\n".join(lines))
     assert ran.code == 2
     assert ran.err == "foro: line 5 of the standard input is not JSON; 4 images of earlier lines are learned\n"
-    assert Learner.load(model).encoder.counts["x"] == 4
+    assert Learner.load(model).head.counts["x"] == 4
     assert foro("learn", model, "-").err == "foro: the standard input names no images\n"
     gone = json.dumps({"path": str(tmp_path / "gone.png"), "label": "x"})
     mixed = told("learn", model, "-", "--chunk", 1, stdin=f"{lines[0]}\n{gone}\n", code=1)
@@ -191,7 +191,7 @@ def test_merge_is_as_if_one_had_learned_all(tmp_path: Path, tiny: Path, pictures
     assert shown.lines == [f"{out} knows 4 classes from 120 images"]
     foro("learn", model, pictures / "two", "--held-out", 0)
     merged, both = Learner.load(out), Learner.load(model)
-    assert merged.encoder.counts == both.encoder.counts
+    assert merged.head.counts == both.head.counts
     images, _ = textures(3, seed=9)
     assert np.allclose(merged.scores(images), both.scores(images), rtol=1e-3, atol=1e-4)
     assert [event.what for event in merged.ledger.events] == ["learn", "merge"]
@@ -345,7 +345,7 @@ def test_a_killed_command_is_finished_or_discarded_by_the_next(model: Path, pict
     for image in sorted((pictures / "two").glob("*/*.png"))[:2]:
         process.stdin.write(json.dumps({"path": str(image), "label": "killed"}).encode() + b"\n")
     process.stdin.flush()
-    while Learner.load(model).encoder.samples == 60:
+    while Learner.load(model).head.samples == 60:
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
@@ -353,7 +353,7 @@ def test_a_killed_command_is_finished_or_discarded_by_the_next(model: Path, pict
     process.stdin.close()
     ran = foro("forget", model, "7")
     assert "came from the journal" in ran.err
-    assert Learner.load(model).encoder.counts == {"Ñandú ☃": 30, "killed": 2}
+    assert Learner.load(model).head.counts == {"Ñandú ☃": 30, "killed": 2}
     assert [each.name for each in model.parent.iterdir()] == ["m.foro"]
 
 

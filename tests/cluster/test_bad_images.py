@@ -60,11 +60,11 @@ def test_the_first_bad_image_is_named_and_nothing_is_learned(ray: Any, tiny_fold
     with pytest.raises(InputError) as found:
         shared.learn(samples.images, samples.labels)
     assert str(found.value) == str(expected.value)
-    assert shared.encoder.samples == 0
+    assert shared.head.samples == 0
     evolving = Learner(tiny_folder, engine=ENGINE, projection_dim=96, search_images=200)
     with pytest.raises(InputError, match="cannot be read as an image"):
         evolving.learn(samples.images, samples.labels)  # found in the sample of the search
-    assert evolving.encoder.samples == 0
+    assert evolving.head.samples == 0
 
 
 def test_the_command_learns_the_rest_and_says_what_it_left_out(
@@ -81,7 +81,7 @@ def test_the_command_learns_the_rest_and_says_what_it_left_out(
     for name in ("samples", "labels", "new_labels", "held_out", "accuracy_before", "accuracy_after"):
         assert mine[name] == theirs[name]
     one, other = (Learner.load(tmp_path / f"{name}.foro") for name in ("shared", "local"))
-    assert_same(one.encoder, other.encoder)
+    assert_same(one.head, other.head)
     assert [event.what for event in one.ledger.events] == ["learn"]
     assert one.state()[1].keys() == other.state()[1].keys()  # the engine is in neither file
     strict = foro("learn", tmp_path / "strict.foro", *options, "--engine", "ray", "--workers", 2, "--strict")

@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from foro import Learner
+from foro.adaptation.search import Verdict
 from foro.cluster import RayEngine
 from foro.cluster.counting import Counting, Holdings
 from foro.cluster.pool import Pool
@@ -21,7 +21,7 @@ from tests.cluster.conftest import assert_same
 from tests.conftest import textures
 
 SETTINGS = {"projection_dim": 96, "policy": "none"}
-QUICK = {"projection_dim": 64, "generations": 3, "population": 4, "search_images": 32}
+QUICK = {"projection_dim": 64, "generations": 3, "population": 4, "search_images": 32, "search_price": 10.0}
 IMAGES, LABELS = textures(128)
 
 
@@ -96,27 +96,32 @@ def test_a_killed_worker_costs_time_and_nothing_else(
         report = shared.learn(IMAGES, LABELS)
     assert len(victims) == 1
     assert sum(lost) >= 64  # the worker had counted something, which was counted again by others
-    assert report.samples == shared.encoder.samples == len(IMAGES)
-    assert_same(shared.encoder, local.encoder)
+    assert report.samples == shared.head.samples == len(IMAGES)
+    assert_same(shared.head, local.head)
     assert shared.predict(IMAGES) == local.predict(IMAGES)
 
 
 @pytest.mark.ray
 @pytest.mark.xdist_group("ray")
-def test_a_worker_killed_while_prompts_evolve_changes_nothing(
-    ray: Any, tiny_folder: Path, killed: Callable[..., list[int]], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("adaptation", ["prompt", "gains"])
+def test_a_worker_killed_while_candidates_evolve_changes_nothing(
+    ray: Any,
+    tiny_folder: Path,
+    killed: Callable[..., list[int]],
+    adaptation: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("foro.adaptation.adaptation.improves", lambda *_: True)
-    local = Learner(tiny_folder, **QUICK)
+    monkeypatch.setattr(Verdict, "kept", property(lambda _: True))
+    local = Learner(tiny_folder, **QUICK, adaptation=adaptation)
     expected = local.learn(IMAGES, LABELS)
-    victims = killed(Pool, "map", 3)  # the empty prompt and the first generation are through
-    shared = Learner(tiny_folder, engine=RayEngine(workers=2), **QUICK)
+    victims = killed(Pool, "map", 3)  # the neutral candidate and the first generation are through
+    shared = Learner(tiny_folder, engine=RayEngine(workers=2), **QUICK, adaptation=adaptation)
     report = shared.learn(IMAGES, LABELS)
     assert len(victims) == 1
-    assert shared.prompt is not None
-    assert np.array_equal(shared.prompt, local.prompt)
+    assert not shared.candidate.neutral
+    assert shared.candidate.same_as(local.candidate)
     assert (report.generations, report.forward_passes) == (expected.generations, expected.forward_passes)
-    assert_same(shared.encoder, local.encoder)
+    assert_same(shared.head, local.head)
 
 
 @pytest.mark.ray
@@ -138,4 +143,4 @@ def test_workers_that_keep_dying_are_an_error_and_the_learner_stays_as_it_was(
     with pytest.raises(EngineError, match=r"2 workers died, the last one \(process \d+ on .*\) of this: "):
         learner.learn(IMAGES, LABELS)
     assert learner.labels == []
-    assert learner.encoder.samples == 0
+    assert learner.head.samples == 0

@@ -1,4 +1,4 @@
-"""The engine: its settings, what it refuses, where the backbone runs, and the prompt that it finds."""
+"""The engine: its settings, what it refuses, where the backbone runs, and the candidate that it finds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 import foro.cluster.ray_engine
 from foro import Learner
+from foro.adaptation.search import Verdict
 from foro.backbones import load_backbone
 from foro.cluster import RayEngine
 from foro.cluster.pool import Pool
@@ -22,7 +23,7 @@ from tests.cluster.conftest import assert_same
 from tests.conftest import textures
 
 SETTINGS = {"projection_dim": 64, "policy": "none"}
-QUICK = {"projection_dim": 64, "generations": 3, "population": 5, "search_images": 48}
+QUICK = {"projection_dim": 64, "generations": 3, "population": 5, "search_images": 48, "search_price": 10.0}
 IMAGES, LABELS = textures(40)
 
 on_ray = pytest.mark.xdist_group("ray")
@@ -121,26 +122,30 @@ def test_another_version_on_a_worker_is_refused(ray: Any, tiny_folder: Path, mon
 
 @pytest.mark.ray
 @on_ray
-@pytest.mark.parametrize("policy", ["freeze", "evolve"])
-def test_the_same_prompt_is_found_and_the_same_is_learned(
-    ray: Any, tiny_folder: Path, policy: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("policy", "adaptation"), [("freeze", "prompt"), ("freeze", "gains"), ("evolve", "gains"), ("evolve", "both")]
+)
+def test_the_same_candidate_is_found_and_the_same_is_learned(
+    ray: Any, tiny_folder: Path, policy: str, adaptation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foro.adaptation.adaptation.improves", lambda *_: True)
+    monkeypatch.setattr(Verdict, "kept", property(lambda _: True))
     sent: list[str] = []
     usual = Pool.broadcast
     monkeypatch.setattr(Pool, "broadcast", lambda self, name, call: (sent.append(name), usual(self, name, call)))
-    local = Learner(tiny_folder, policy=policy, **QUICK)
-    shared = Learner(tiny_folder, policy=policy, engine=RayEngine(workers=2), **QUICK)
+    settings = {**QUICK, "policy": policy, "adaptation": adaptation}
+    local = Learner(tiny_folder, **settings)
+    shared = Learner(tiny_folder, engine=RayEngine(workers=2), **settings)
     expected = local.learn(IMAGES, LABELS, held_out=0.1)
     report = shared.learn(IMAGES, LABELS, held_out=0.1)
     assert sent == ["hold", "compare_on", "aim"]  # the sample travels once, not once a generation
-    assert np.array_equal(shared.prompt, local.prompt)
+    assert set(shared.candidate.arrays()) == ({"prompt", "gains"} if adaptation == "both" else {adaptation})
+    assert shared.candidate.same_as(local.candidate)
     one, other = shared.adaptation, local.adaptation
     assert np.array_equal(one.distribution.mean, other.distribution.mean)
     assert np.allclose(one.history.mean, other.history.mean, rtol=1e-6)
-    assert_same(shared.encoder, local.encoder)
+    assert_same(shared.head, local.head)
     assert shared.blank().engine is shared.engine
-    for name in ("samples", "generations", "forward_passes", "held_out", "accuracy_after"):
+    for name in ("samples", "generations", "forward_passes", "held_out", "accuracy_after", "adaptation"):
         assert getattr(report, name) == getattr(expected, name)
 
 
@@ -152,7 +157,7 @@ def test_with_gpus_workers_run_torch(ray: Any, tiny_folder: Path) -> None:
     shared.learn(IMAGES, LABELS)
     local = Learner(load_backbone(tiny_folder, runtime="torch", threads=1), **SETTINGS)
     local.learn(IMAGES, LABELS)
-    assert_same(shared.encoder, local.encoder)
+    assert_same(shared.head, local.head)
 
 
 @pytest.mark.ray
@@ -162,4 +167,15 @@ def test_quantised_weights_stay_quantised(ray: Any, tiny_folder: Path) -> None:
     local, shared = (Learner(backbone, engine=engine, **SETTINGS) for engine in ("local", RayEngine(workers=1)))
     local.learn(IMAGES, LABELS)
     shared.learn(IMAGES, LABELS)
-    assert_same(shared.encoder, local.encoder)
+    assert_same(shared.head, local.head)
+
+
+@pytest.mark.ray
+@on_ray
+def test_every_head_can_be_shared_out(ray: Any, tiny_folder: Path) -> None:
+    settings = {**SETTINGS, "head": "nearest-mean"}
+    local, shared = (Learner(tiny_folder, engine=engine, **settings) for engine in ("local", RayEngine(workers=2)))
+    for each in (local, shared):
+        each.learn(IMAGES, LABELS)
+    assert (shared.labels, shared.head.counts) == (local.labels, local.head.counts)
+    assert np.allclose(shared.head.weights, local.head.weights, rtol=1e-10, atol=1e-12)

@@ -17,6 +17,7 @@ from foro import Learner
 from foro.backbones import Backbone, load_backbone
 from foro.cluster import RayEngine
 from foro.cluster.ray_extractor import RayExtractor
+from foro.features.candidate import Candidate
 from foro.features.extractor import Extractor
 from tests.cluster.conftest import assert_same
 from tests.conftest import textures
@@ -82,7 +83,7 @@ def test_any_workers_and_shards_learn_what_one_process_learns(
         shared.engine = Kept(pools[workers], shard_images)
         mine, theirs = shared.learn(images, labels), local.learn(images, labels)
         assert (mine.samples, mine.new_labels) == (theirs.samples, theirs.new_labels)
-    assert_same(shared.encoder, local.encoder)
+    assert_same(shared.head, local.head)
     assert shared.predict(IMAGES) == local.predict(IMAGES)
 
 
@@ -101,15 +102,19 @@ def test_files_are_read_by_the_workers_and_features_stay_there(
     monkeypatch.setattr(backbone, "embed", _refuse)
     shared.learn(paths, LABELS[:150])
     monkeypatch.undo()
-    assert_same(shared.encoder, local.encoder)
+    assert_same(shared.head, local.head)
 
 
 def _refuse(*_: object) -> None:
     raise AssertionError("the driver decoded an image")
 
 
-def test_features_that_are_asked_for_come_in_order(pools: dict[int, RayExtractor], backbone: Backbone) -> None:
-    expected = np.concatenate(list(Extractor(backbone).layers(IMAGES[:150], None)))
+@pytest.mark.parametrize("gains", [None, np.full((3, 3), 0.2, np.float32)], ids=["neutral", "gains"])
+def test_features_that_are_asked_for_come_in_order(
+    pools: dict[int, RayExtractor], backbone: Backbone, gains: np.ndarray | None
+) -> None:
+    candidate = Candidate(None, gains)
+    expected = np.concatenate(list(Extractor(backbone).layers(IMAGES[:150], candidate)))
     pools[2].forward_passes = 0
-    assert np.array_equal(np.concatenate(list(pools[2].layers(IMAGES[:150], None))), expected)
+    assert np.array_equal(np.concatenate(list(pools[2].layers(IMAGES[:150], candidate))), expected)
     assert pools[2].forward_passes == 150

@@ -29,7 +29,7 @@ def block(language: str) -> str:
 def reordered(learner: Learner, labels: list[Any]) -> Learner:
     """The same learner with its labels in another order."""
     twin = learner.blank()
-    twin.encoder.merge(learner.encoder, labels)
+    twin.head.merge(learner.head, labels)
     return twin
 
 
@@ -39,7 +39,7 @@ def test_the_python_example_gives_the_joint_model(tmp_path: Path, monkeypatch: p
     exec(block("python"), names)
     model, joint = names["model"], names["joint"]
     assert sorted(model.labels) == list(range(10))
-    assert_same(reordered(model, joint.labels).encoder, joint.encoder)
+    assert_same(reordered(model, joint.labels).head, joint.head)
     assert sorted(path.name for path in tmp_path.glob("*.foro")) == [f"{place}.foro" for place in sorted(PLACES)]
 
 
@@ -60,7 +60,7 @@ def test_the_commands_give_the_joint_model(tmp_path: Path, monkeypatch: pytest.M
     joint = Learner("nano", policy="none")
     parts = [read_class_folders(place) for place in PLACES]
     joint.learn([path for part in parts for path in part.images], [label for part in parts for label in part.labels])
-    assert model.encoder.samples == 60
-    assert_same(model.encoder, joint.encoder)
+    assert model.head.samples == 60
+    assert_same(model.head, joint.head)
     asked = [str(path) for path in Path("station").rglob("*.png")]
     assert model.predict(asked) == joint.predict(asked)

@@ -10,10 +10,15 @@ import pytest
 
 import foro
 from foro import Learner
+from foro.adaptation.evolution import Space
+from foro.adaptation.fitness import Fitness
+from foro.adaptation.history import ActivationHistory
 from foro.backbones import load_checkpoint
 from foro.cluster.shards import Shards, _check, _decode, unpack
 from foro.cluster.worker import Worker, WorkerSettings
 from foro.errors import EngineError, InputError
+from foro.features.candidate import NEUTRAL
+from foro.features.extractor import Extractor
 from foro.features.sample import LocalSample
 from tests.cluster.conftest import assert_same
 from tests.conftest import textures
@@ -38,8 +43,8 @@ def worker(learner: Learner, tiny_folder: Path) -> Worker:
 def started(learner: Learner, folder: Path) -> Worker:
     worker = Worker()
     settings = WorkerSettings(foro.__version__, False, 1, learner.backbone.image_size, "float32")
-    worker.start(load_checkpoint(folder), settings, learner.encoder.blank(), 1)
-    worker.aim(NAMES, None)
+    worker.start(load_checkpoint(folder), settings, learner.head.blank(), learner.readout)
+    worker.aim(NAMES, NEUTRAL)
     return worker
 
 
@@ -66,12 +71,12 @@ def test_shards_are_absorbed_handed_over_and_taken_over(learner: Learner, worker
     assert handed.projection is None
     worker.take_over(handed)
     total = worker.hand_over()
-    total.projection = learner.encoder.projection
+    total.projection = learner.head.projection
     assert worker.hand_over().samples == 0
     local = Learner(tiny_folder, **SETTINGS)
     local.learn(IMAGES, LABELS)
-    learner.encoder.merge(total, local.labels)
-    assert_same(learner.encoder, local.encoder)
+    learner.head.merge(total, local.labels)
+    assert_same(learner.head, local.head)
 
 
 def test_a_shard_with_a_bad_image_is_not_absorbed(learner: Learner, worker: Worker) -> None:
@@ -82,27 +87,28 @@ def test_a_shard_with_a_bad_image_is_not_absorbed(learner: Learner, worker: Work
     assert (said.shard, said.images, said.bad) == (1, 0, "there is no image nowhere.png")
     assert worker.hand_over().samples == 0
     with pytest.raises(InputError, match=r"there is no image nowhere\.png"):
-        worker.layers(bad, None)
+        worker.layers(bad, NEUTRAL)
     with pytest.raises(InputError, match=r"there is no image nowhere\.png"):
         worker.hold(good, bad)
     (row,) = _check(blocks(images)[1]).to_pylist()
     assert row == {"shard": 1, "places": [6], "reasons": ["there is no image nowhere.png"]}
 
 
-def test_a_sample_is_judged_as_it_would_be_here(learner: Learner, worker: Worker) -> None:
-    from foro.adaptation import ActivationHistory, Fitness
-    from foro.features.extractor import Extractor
-
+@pytest.mark.parametrize("kind", ["prompt", "gains", "both"])
+def test_a_sample_is_judged_as_it_would_be_here(learner: Learner, worker: Worker, kind: str) -> None:
     sample = Extractor(learner.backbone).sample(IMAGES)
     assert isinstance(sample, LocalSample)
-    empty = sample.layers(None)
-    fitness = Fitness.on(empty, LABELS, learner.encoder, ActivationHistory.of(empty))
+    neutral = sample.layers(NEUTRAL)
+    history = ActivationHistory.of(neutral[:, : learner.backbone.depth])
     positions = np.arange(0, len(IMAGES), 2)
-    some = Fitness.on(empty[positions], [LABELS[i] for i in positions], learner.encoder, fitness.history)
-    candidates = np.random.default_rng(0).standard_normal((3, 2, 32)).astype(np.float32)
+    names = [LABELS[i] for i in positions]
+    some = Fitness.on(neutral[positions], names, learner.readout, learner.head.projection, "auto", history)
+    space = Space(32, 3, prompt_tokens=0 if kind == "gains" else 2, gains=kind != "prompt")
+    vectors = np.random.default_rng(0).standard_normal((3, space.size)).astype(np.float32)
+    candidates = [space.candidate(0.3 * each) for each in vectors]
     worker.hold(*reversed(decoded(learner, IMAGES)))  # in any order
     worker.compare_on(positions, some)
-    assert np.array_equal(worker.sample_layers(None), empty)
+    assert np.array_equal(worker.sample_layers(NEUTRAL), neutral)
     assert np.array_equal(worker.sample_layers(candidates[1]), sample.layers(candidates[1]))
     assert [worker.judge(each) for each in candidates] == sample.judge(some, positions)(candidates)
     shard, layers = worker.layers(decoded(learner, IMAGES)[1], candidates[0])
@@ -113,4 +119,4 @@ def test_a_sample_is_judged_as_it_would_be_here(learner: Learner, worker: Worker
 def test_a_worker_of_another_version_is_refused(learner: Learner, tiny_folder: Path) -> None:
     settings = WorkerSettings("0.0", False, 1, 32, "float32")
     with pytest.raises(EngineError, match=r"but 0\.0 here"):
-        Worker().start(load_checkpoint(tiny_folder), settings, learner.encoder, 1)
+        Worker().start(load_checkpoint(tiny_folder), settings, learner.head, learner.readout)

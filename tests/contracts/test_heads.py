@@ -1,4 +1,4 @@
-"""What every head must keep; a new one is added to ``HEADS``."""
+"""What every head must keep: those of ``foro.heads.HEADS`` as a learner builds them, and some in other settings."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foro.config import LearnerConfig
 from foro.errors import InputError
+from foro.heads import HEADS as REGISTERED
+from foro.heads import find_head
 from foro.heads.head import Head, gather
 from foro.heads.nearest_mean import NearestMean
+from foro.heads.projection import Block
 from foro.heads.ridge import KnowledgeEncoder
+from foro.research.baselines.grid_ridge import GridRidge
 
 FEATURES = 5
 HEADS: dict[str, Callable[[], Head]] = {
@@ -21,7 +26,23 @@ HEADS: dict[str, Callable[[], Head]] = {
     "ridge without a projection": lambda: KnowledgeEncoder(FEATURES, None, 0.1),
     "nearest mean": lambda: NearestMean(FEATURES),
 }
-every_head = pytest.mark.parametrize("make", HEADS.values(), ids=HEADS.keys())
+
+
+def built(name: str, blocks: list[Block]) -> Callable[[], Head]:
+    """How a learner builds a head."""
+    config = LearnerConfig(projection_dim=24, head=name)
+    return lambda: find_head(name).build(FEATURES, blocks, config, seed=0)
+
+
+for registered in REGISTERED:
+    HEADS[f"{registered} by its name"] = built(registered, [])
+    HEADS[f"{registered} by its name, in blocks"] = built(registered, [(0, 16, 1.0), (0, 8, 0.5)])
+
+WHOLE_TASKS = {"ridge, γ from a grid": lambda: GridRidge(FEATURES, 24, "held-out", 0)}
+"""Heads whose γ depends on how samples are cut into tasks: they keep everything else."""
+
+exact_heads = pytest.mark.parametrize("make", HEADS.values(), ids=HEADS.keys())
+every_head = pytest.mark.parametrize("make", [*HEADS.values(), *WHOLE_TASKS.values()], ids=[*HEADS, *WHOLE_TASKS])
 
 
 def samples(n: int, classes: int = 3, seed: int = 0) -> tuple[np.ndarray, list[str]]:
@@ -40,7 +61,7 @@ def assert_same(one: Head, other: Head, X: np.ndarray) -> None:
     assert np.allclose(one.scores(X), other.scores(X)[:, columns], rtol=1e-6, atol=1e-8)
 
 
-@every_head
+@exact_heads
 @given(cut=st.integers(1, 59))
 def test_how_samples_are_cut_into_batches_does_not_matter(make: Callable[[], Head], cut: int) -> None:
     X, labels = samples(60)
@@ -51,7 +72,7 @@ def test_how_samples_are_cut_into_batches_does_not_matter(make: Callable[[], Hea
     assert_same(whole, parts, X)
 
 
-@every_head
+@exact_heads
 @given(taken=st.integers(1, 30))
 def test_unlearned_samples_leave_no_trace(make: Callable[[], Head], taken: int) -> None:
     X, labels = samples(60)
@@ -64,7 +85,7 @@ def test_unlearned_samples_leave_no_trace(make: Callable[[], Head], taken: int) 
         head.unlearn(X[:1], ["nobody"])
 
 
-@every_head
+@exact_heads
 def test_merging_is_as_if_one_had_learned_both(make: Callable[[], Head]) -> None:
     X, labels = samples(60)
     both, one = make(), make()
@@ -102,7 +123,29 @@ def test_a_forgotten_label_is_never_predicted_until_it_is_restored(make: Callabl
         again.forget("nobody")
 
 
-@every_head
+@exact_heads
+def test_samples_of_a_forgotten_label_can_be_unlearned(make: Callable[[], Head]) -> None:
+    X, labels = samples(60)
+    head, never = make(), make()
+    for each in (head, never):
+        each.absorb(X, labels)
+    mine = [number for number, label in enumerate(labels) if label == "class 1"]
+    few, all_of_it = mine[:5], mine[5:]
+    head.forget("class 1")
+    head.unlearn(X[few], ["class 1"] * 5)
+    assert (head.forgotten, head.samples) == (["class 1"], 55)
+    never.unlearn(X[few], ["class 1"] * 5)
+    again = type(head).from_state(*head.state())
+    again.restore("class 1")
+    assert_same(again, never, X)
+    with pytest.raises(InputError, match=f"cannot unlearn {len(mine)} samples of 'class 1': only {len(all_of_it)}"):
+        head.unlearn(X[mine], ["class 1"] * len(mine))
+    assert head.forgotten == ["class 1"]
+    head.unlearn(X[all_of_it], ["class 1"] * len(all_of_it))
+    assert (head.forgotten, head.labels, head.samples) == ([], ["class 0", "class 2"], 40)
+
+
+@exact_heads
 def test_state_is_everything(make: Callable[[], Head]) -> None:
     X, labels = samples(60)
     head = make()
@@ -140,10 +183,16 @@ def test_what_is_given_is_never_changed(make: Callable[[], Head]) -> None:
     assert np.array_equal(X, kept)
 
 
-@every_head
-def test_gathered_samples_are_absorbed_as_a_whole(make: Callable[[], Head], monkeypatch: pytest.MonkeyPatch) -> None:
+@exact_heads
+@pytest.mark.parametrize("by_class", [False, True], ids=["mixed", "class by class"])
+def test_gathered_samples_are_absorbed_as_a_whole(
+    make: Callable[[], Head], by_class: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("foro.heads.head.PART", 16)
     X, labels = samples(60)
+    if by_class:  # so that some labels come in the last part only
+        order = np.argsort(labels, kind="stable")
+        X, labels = X[order], [labels[each] for each in order]
     head, whole = make(), make()
     whole.absorb(X, labels)
     gathered = gather(head, (X[start : start + 8].astype(np.float32) for start in range(0, 60, 8)), labels)
@@ -167,3 +216,8 @@ def test_bad_samples_are_one_sentence(make: Callable[[], Head]) -> None:
             head.absorb(X, labels)
     with pytest.raises(InputError, match="nothing has been learned yet"):
         head.scores([[1.0] * FEATURES])
+
+
+def test_an_unknown_head_is_one_sentence() -> None:
+    with pytest.raises(InputError, match="head must be one of ridge, nearest-mean, not 'forest'"):
+        find_head("forest")

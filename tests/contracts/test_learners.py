@@ -14,31 +14,43 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foro import Learner
+from foro.adaptation.search import Verdict
 from foro.backbones import Backbone
+from foro.heads.ridge import KnowledgeEncoder
 from tests.conftest import textures
 
-SMALL = {"projection_dim": 96, "generations": 3, "population": 4, "search_images": 32, "online_batch": 8}
+SMALL = {
+    "projection_dim": 96,
+    "generations": 3,
+    "population": 4,
+    "search_images": 32,
+    "search_price": 10.0,
+    "online_batch": 8,
+}
 METHODS = {
     "kem": {"policy": "none"},
-    "foro": {"policy": "freeze"},
-    "foro-evolve": {"policy": "evolve"},
+    "foro": {"policy": "freeze", "adaptation": "gains"},
+    "foro-both": {"policy": "freeze", "adaptation": "both"},
+    "foro-evolve": {"policy": "evolve", "adaptation": "gains"},
     "foro-paper": {"preset": "paper"},
     "linear": {"policy": "none", "projection_dim": None, "regularisation": 0.1},
-    "deep": {"policy": "none", "readout_layers": 2},
+    "deep": {"policy": "none", "readout": "cls2"},
+    "nearest-mean": {"policy": "none", "head": "nearest-mean"},
 }
-EXACT = ["kem", "linear", "deep"]
-"""Those that learn the same however a task is cut: the others evolve a prompt on what they are given first."""
+EXACT = ["kem", "linear", "deep", "nearest-mean"]
+"""Those that learn the same however a task is cut: the others adapt to what they are given first."""
 
 Build = Callable[..., Learner]
 
 
 @pytest.fixture
-def build(tiny_backbone: Backbone) -> Build:
+def build(tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch) -> Build:
+    monkeypatch.setattr(Verdict, "kept", property(lambda _: True))  # so that frozen candidates are tested, too
     return lambda method, **more: Learner(tiny_backbone, **{**SMALL, **METHODS[method], **more})
 
 
 def taught(learner: Learner) -> Learner:
-    images, labels = textures(10)
+    images, labels = textures(16)
     learner.learn(images, labels)
     return learner
 
@@ -47,19 +59,21 @@ def taught(learner: Learner) -> Learner:
 def test_learns(build: Build, method: str) -> None:
     learner = taught(build(method))
     images, labels = textures(10, seed=1)
-    assert np.mean(np.array(learner.predict(images)) == labels) > 0.8
+    # In the unprojected features of a random ViT, means tell less apart than a fitted classifier; chance is 0.25.
+    least = 0.5 if method == "nearest-mean" else 0.8
+    assert np.mean(np.array(learner.predict(images)) == labels) > least
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_new_labels_may_come_at_any_time_and_old_ones_again(build: Build, method: str) -> None:
     learner = build(method)
-    images, labels = textures(12)
-    first = [i for i, label in enumerate(labels) if label in ("texture 0", "texture 1", "texture 2")]
+    images, labels = textures(16, classes=5)
+    first = [i for i, label in enumerate(labels) if label != "texture 4"]
     learner.learn([images[i] for i in first], [labels[i] for i in first])
-    assert learner.labels == ["texture 0", "texture 1", "texture 2"] or method == "foro-paper"
+    assert learner.labels == [f"texture {number}" for number in range(4)] or method == "foro-paper"
     learner.learn(images[:20], labels[:20])
     assert set(learner.labels) == set(labels)
-    assert sum(learner.encoder.counts.values()) == len(first) + 20
+    assert sum(learner.head.counts.values()) == len(first) + 20
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -103,12 +117,12 @@ def test_a_seed_repeats_and_another_differs(build: Build, method: str) -> None:
     images, _ = textures(2, seed=5)
     one, same, other = (taught(build(method, seed=seed)).scores(images) for seed in (3, 3, 4))
     assert np.array_equal(one, same)
-    assert np.array_equal(one, other) == (method == "linear")
+    assert np.array_equal(one, other) == (method in ("linear", "nearest-mean"))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_callers_images_are_not_touched(build: Build, method: str) -> None:
-    images, labels = textures(10)
+    images, labels = textures(16)
     copies = [image.copy() for image in images]
     build(method).learn(images, labels)
     assert all(np.array_equal(image, copy) for image, copy in zip(images, copies, strict=True))
@@ -118,11 +132,11 @@ def test_the_callers_images_are_not_touched(build: Build, method: str) -> None:
 def test_a_failed_learn_leaves_the_learner_as_it_was(build: Build, method: str, tmp_path: Path) -> None:
     learner = taught(build(method))
     images, labels = textures(10, seed=6)
-    before, prompt = learner.scores(images), learner.prompt
+    before, candidate = learner.scores(images), learner.candidate
     with pytest.raises(ValueError, match="there is no image"):
         learner.learn([*images, tmp_path / "gone.png"], [*labels, "new"])
     assert np.array_equal(learner.scores(images), before)
-    assert learner.prompt is prompt
+    assert learner.candidate is candidate
     assert "new" not in learner.labels
 
 
@@ -135,16 +149,16 @@ def test_an_interrupted_learn_leaves_the_learner_as_it_was(
     images, labels = textures(40)
     learner.learn(images[:80], labels[:80])
     before = learner.scores(images[:8])
-    forward, calls = learner.backbone.forward, []
+    forward, calls = type(learner.backbone).forward, []
 
-    def interrupting(*arguments: object) -> object:
+    def interrupting(self: Backbone, *arguments: object) -> object:
         calls.append(arguments)
         if len(calls) >= passes:
             raise KeyboardInterrupt
-        return forward(*arguments)
+        return forward(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(learner.backbone), "forward", lambda _self, *arguments: interrupting(*arguments))
+        patch.setattr(type(learner.backbone), "forward", interrupting)
         interrupted = False
         try:
             learner.learn(images[80:] + images, labels[80:] + labels)
@@ -153,7 +167,7 @@ def test_an_interrupted_learn_leaves_the_learner_as_it_was(
     assert interrupted == (len(calls) >= passes)
     if interrupted:
         assert np.array_equal(learner.scores(images[:8]), before)
-        assert learner.encoder.samples == 80
+        assert learner.head.samples == 80
 
 
 @pytest.mark.parametrize("method", EXACT)
@@ -163,7 +177,8 @@ def test_how_a_task_is_cut_does_not_change_what_is_learned(
     build: Build, method: str, cuts: list[int], order: list[int]
 ) -> None:
     images, labels = textures(10)
-    whole = taught(build(method))
+    whole = build(method)
+    whole.learn(images, labels)
     parts = build(method)
     edges = [0, *sorted(set(cuts)), 40]
     for start, end in pairwise(edges):
@@ -172,7 +187,8 @@ def test_how_a_task_is_cut_does_not_change_what_is_learned(
     columns = [parts.labels.index(label) for label in whole.labels]
     # The backbone computes in single precision, and differs in its last digits between batch sizes.
     assert np.allclose(parts.scores(images)[:, columns], whole.scores(images), rtol=1e-3, atol=1e-4)
-    assert parts.encoder.regularisation_used == whole.encoder.regularisation_used
+    if isinstance(whole.head, KnowledgeEncoder):
+        assert parts.head.regularisation_used == whole.head.regularisation_used
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -95,7 +95,7 @@ def check(path: Path, acks: Path, backbone: Backbone, expected: Callable[[int], 
     last = max((int(key) for key in learner.ledger.keys), default=-1)
     done = max(acknowledged, last + 1)
     assert done <= acknowledged + 1
-    assert learner.encoder.counts == counts_after(done)
+    assert learner.head.counts == counts_after(done)
     same(learner, expected(done), exactly=False)
     assert [each.name for each in path.parent.iterdir()] == [path.name]  # no lock, no journal, nothing temporary
     return done
@@ -158,12 +158,12 @@ def test_readers_see_whole_states_while_a_writer_writes(
         state = learner.ledger.sequence
         changes = [number for number in range(steps) if number % 7 != 6]  # all but saving
         done = changes[state - 1] + 1
-        assert learner.encoder.counts == counts_after(done)
+        assert learner.head.counts == counts_after(done)
         assert done >= seen[-1]
         assert done >= acknowledged - 1  # a save at the end of those is not in the sequence
         seen.append(done)
     assert worker.end() == 0
-    assert Learner.load(path, tiny_backbone).encoder.counts == counts_after(steps)
+    assert Learner.load(path, tiny_backbone).head.counts == counts_after(steps)
 
 
 def test_writers_in_two_processes_take_turns(worker: Worker, tiny_backbone: Backbone, tmp_path: Path) -> None:
@@ -178,4 +178,4 @@ def test_writers_in_two_processes_take_turns(worker: Worker, tiny_backbone: Back
     with DurableLearner.open(path, backbone=tiny_backbone) as model:  # the lock of a killed process is free
         assert model.recovered is None or "journal" in model.recovered or "discarded" in model.recovered
         done = max(int(key) for key in model.learner.ledger.keys) + 1
-        assert model.learner.encoder.counts == counts_after(done)
+        assert model.learner.head.counts == counts_after(done)

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foro import Learner
+from foro.adaptation.search import Verdict
 from foro.backbones import Backbone, load_backbone
 from foro.durable import DurableLearner
 from foro.errors import FoRoWarning, InputError, ModelFileError
@@ -24,7 +25,13 @@ from foro.heads.ridge import KnowledgeEncoder, packed
 from tests.backbones.reference import tiny_checkpoint
 from tests.conftest import textures
 
-SMALL: dict[str, Any] = {"projection_dim": 96, "generations": 2, "population": 4, "search_images": 32}
+SMALL: dict[str, Any] = {
+    "projection_dim": 96,
+    "generations": 2,
+    "population": 4,
+    "search_images": 32,
+    "search_price": 10.0,
+}
 IMAGES, LABELS = textures(20)
 
 Open = Callable[..., DurableLearner]
@@ -61,22 +68,26 @@ def dense(encoder: KnowledgeEncoder) -> np.ndarray:
 def same(one: Learner, other: Learner, exactly: bool = True) -> None:
     """Two learners know the same and go on the same way; up to rounding, and the order of labels, if not exactly."""
     assert set(one.labels) == set(other.labels)
-    assert one.encoder.counts == other.encoder.counts
-    assert one.encoder.samples == other.encoder.samples
-    assert sorted(map(str, one.encoder.forgotten)) == sorted(map(str, other.encoder.forgotten))
+    assert one.head.counts == other.head.counts
+    assert one.head.samples == other.head.samples
+    assert sorted(map(str, one.head.forgotten)) == sorted(map(str, other.head.forgotten))
     columns = [other.labels.index(label) for label in one.labels]
-    pairs = [
-        (one.encoder._statistics.cross, other.encoder._statistics.cross[:, columns]),
-        (dense(one.encoder), dense(other.encoder)),
-    ]
+    if isinstance(one.head, KnowledgeEncoder):
+        assert isinstance(other.head, KnowledgeEncoder)
+        pairs = [
+            (one.head._statistics.cross, other.head._statistics.cross[:, columns]),
+            (dense(one.head), dense(other.head)),
+        ]
+    else:
+        pairs = [(one.head.weights, other.head.weights[:, columns])]
     for mine, theirs in pairs:
         assert np.array_equal(mine, theirs) if exactly else np.allclose(mine, theirs, rtol=1e-9, atol=1e-9)
     assert one.adaptation.tasks == other.adaptation.tasks
-    for name in ("prompt", "history", "distribution"):
+    assert one.candidate.same_as(other.candidate)
+    for name in ("history", "distribution"):
         first, second = (getattr(each.adaptation, name) for each in (one, other))
-        for mine, theirs in [(first, second)] if name == "prompt" else _pairs(first, second):
-            assert (mine is None) == (theirs is None)
-            assert mine is None or np.array_equal(mine, theirs)
+        for mine, theirs in _pairs(first, second):
+            assert np.array_equal(mine, theirs)
 
 
 def _pairs(first: Any, second: Any) -> list[tuple[Any, Any]]:
@@ -88,20 +99,25 @@ def _pairs(first: Any, second: Any) -> list[tuple[Any, Any]]:
     "config",
     [
         {"policy": "none"},
-        {"policy": "freeze"},
-        {"policy": "evolve"},
+        {"policy": "freeze", "adaptation": "gains"},
+        {"policy": "freeze", "adaptation": "both"},
+        {"policy": "evolve", "adaptation": "gains"},
         {"preset": "paper", "online_batch": 8},
-        {"policy": "none", "projection_dim": None, "readout_layers": 2},
+        {"policy": "none", "projection_dim": None, "readout": "cls2"},
+        {"policy": "none", "head": "nearest-mean"},
     ],
-    ids=lambda config: config.get("policy", "paper") + str(config.get("readout_layers", "")),
+    ids=lambda config: "-".join(
+        [config.get("policy", "paper"), *(str(config[key]) for key in ("adaptation", "readout", "head") if key in config)]
+    ),
 )
 def test_what_was_learned_and_not_saved_is_replayed_exactly_and_without_images(
     open_model: Open, config: dict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foro.adaptation.adaptation.improves", lambda *_: True)
+    monkeypatch.setattr(Verdict, "kept", property(lambda _: True))
     durable = open_model(**config)
-    durable.learn(IMAGES[:40], LABELS[:40])
-    durable.learn(IMAGES[40:60], LABELS[40:60], key="second")
+    durable.learn(IMAGES[:64], LABELS[:64])
+    assert durable.learner.candidate.neutral == (config.get("policy") == "none")
+    durable.learn(IMAGES[64:72], LABELS[64:72], key="second")
     assert not durable.path.exists()
     with monkeypatch.context() as patch:
         patch.setattr(type(durable.learner.backbone), "embed", lambda *_: pytest.fail("it looks at images"))
@@ -112,7 +128,7 @@ def test_what_was_learned_and_not_saved_is_replayed_exactly_and_without_images(
     assert again.path.exists()
     assert np.array_equal(again.learner.scores(IMAGES[:8]), durable.learner.scores(IMAGES[:8]))
     for each in (again, durable.learner):
-        each.learn(IMAGES[60:], LABELS[60:])
+        each.learn(IMAGES[72:], LABELS[72:])
     same(again.learner, durable.learner, exactly=False)
 
 
@@ -135,7 +151,7 @@ def test_every_kind_of_change_is_replayed(open_model: Open, tiny_backbone: Backb
     assert again.learner.ledger.events == durable.learner.ledger.events
     assert again.learner.ledger.taught == durable.learner.ledger.taught
     again.restore("novel")
-    assert again.learner.encoder.counts["novel"] == 2
+    assert again.learner.head.counts["novel"] == 2
 
 
 def test_a_long_task_is_replayed_in_the_same_parts(open_model: Open, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,10 +184,10 @@ def test_a_crash_between_model_and_journal_counts_nothing_twice(open_model: Open
     journal.write_bytes(left)
     again = open_model()
     assert again.recovered is None
-    assert again.learner.encoder.samples == 80
+    assert again.learner.head.samples == 80
     same(again.learner, durable.learner)
     again.learn(IMAGES[:4], LABELS[:4])
-    assert open_model().learner.encoder.samples == 84
+    assert open_model().learner.head.samples == 84
 
 
 def test_a_plain_learner_saves_what_it_read_from_the_journal_once(open_model: Open, tiny_backbone: Backbone) -> None:
@@ -183,7 +199,7 @@ def test_a_plain_learner_saves_what_it_read_from_the_journal_once(open_model: Op
     plain.learn(IMAGES[:4], LABELS[:4])
     plain.save(durable.path)
     again = open_model()
-    assert again.learner.encoder.samples == 84
+    assert again.learner.head.samples == 84
     same(again.learner, plain)
 
 
@@ -198,7 +214,7 @@ def test_a_journal_of_another_model_is_set_aside(open_model: Open, tmp_path: Pat
             durable.save()
     durable.path.write_bytes(backup)
     again = open_model()
-    assert again.learner.encoder.samples == 40
+    assert again.learner.head.samples == 40
     assert "belongs to another model" in again.recovered
     assert (tmp_path / "m.foro.journal.1").exists()
     assert not journal_path(again.path).exists()
@@ -216,14 +232,14 @@ def test_a_damaged_journal_gives_what_can_be_read_and_is_kept(open_model: Open, 
     content[ends[0] + 100] ^= 1
     journal_path(durable.path).write_bytes(content)
     again = open_model()
-    assert again.learner.encoder.samples == 50
+    assert again.learner.head.samples == 50
     assert "damaged" in again.recovered
     assert (tmp_path / "m.foro.journal.1").read_bytes() == content
-    assert open_model().learner.encoder.samples == 50
+    assert open_model().learner.head.samples == 50
     journal_path(again.path).write_bytes(b"somebody else's")
     last = open_model()
     assert (tmp_path / "m.foro.journal.2").read_bytes() == b"somebody else's"
-    assert last.learner.encoder.samples == 50
+    assert last.learner.head.samples == 50
     last.close()
     last.path.unlink()
     journal_path(last.path).write_bytes(content[:30] + b"?" + content[31:])
@@ -256,7 +272,7 @@ def test_a_failed_or_interrupted_change_leaves_no_trace(
         with pytest.raises(KeyboardInterrupt):
             durable.learn(IMAGES[40:], LABELS[40:])
     assert durable.journal_bytes == before
-    assert durable.learner.encoder.samples == 40
+    assert durable.learner.head.samples == 40
     same(open_model().learner, durable.learner, exactly=False)
 
 
@@ -312,7 +328,7 @@ def test_a_key_is_used_once(open_model: Open) -> None:
     report = durable.learn(IMAGES[:40], LABELS[:40], key="a", held_out=0.5)
     assert report.held_out == 20
     assert durable.learn(IMAGES[:40], LABELS[:40], key="a") == report
-    assert durable.learner.encoder.samples == 40
+    assert durable.learner.head.samples == 40
     durable.forget("texture 0", key="f")
     durable.forget("texture 0", key="f")
     durable.unlearn(IMAGES[1:2], LABELS[1:2], key="u")
@@ -323,7 +339,7 @@ def test_a_key_is_used_once(open_model: Open) -> None:
         assert reopened.learn(IMAGES[:40], LABELS[:40], key="a").new_labels == report.new_labels
         reopened.unlearn(IMAGES[1:2], LABELS[1:2], key="u")
         reopened.forget("texture 0", key="f")
-        assert reopened.learner.encoder.samples == 39
+        assert reopened.learner.head.samples == 39
         assert reopened.seen("b") is None
         with pytest.raises(InputError, match="the key 'a' was used before, to learn: take another one to forget"):
             reopened.forget("texture 1", key="a")
@@ -342,7 +358,7 @@ def test_only_one_writer_at_a_time(open_model: Open, tiny_backbone: Backbone, tm
 
     def second() -> None:
         with DurableLearner.open(durable.path, backbone=tiny_backbone, waiting=told.set) as other:
-            seen.append(other.learner.encoder.samples)
+            seen.append(other.learner.head.samples)
             other.learn(IMAGES[40:60], LABELS[40:60])
 
     thread = threading.Thread(target=second)
@@ -353,7 +369,7 @@ def test_only_one_writer_at_a_time(open_model: Open, tiny_backbone: Backbone, tm
     durable.close()
     thread.join(60)
     assert seen == [60]
-    assert Learner.load(durable.path, tiny_backbone).encoder.samples == 80
+    assert Learner.load(durable.path, tiny_backbone).head.samples == 80
     assert [each.name for each in tmp_path.iterdir()] == ["m.foro"]
 
 
@@ -400,10 +416,10 @@ def test_merging_is_saved_at_once_and_refuses_what_differs(open_model: Open, tin
     durable.merge(other, key="m")
     durable.merge(other, key="m")
     assert durable.journal_bytes == 0
-    assert durable.learner.encoder.samples == 80
-    assert Learner.load(durable.path, tiny_backbone).encoder.counts == durable.learner.encoder.counts
+    assert durable.learner.head.samples == 80
+    assert Learner.load(durable.path, tiny_backbone).head.counts == durable.learner.head.counts
     durable.restore("other texture 2")
-    assert durable.learner.encoder.counts["other texture 2"] == 10
+    assert durable.learner.head.counts["other texture 2"] == 10
     with pytest.raises(InputError, match="their projections differ"):
         durable.merge(Learner(tiny_backbone, **SMALL, policy="none", seed=1))
     stranger = Learner(load_backbone(tiny_checkpoint(seed=1), threads=1), **SMALL)
@@ -412,7 +428,8 @@ def test_merging_is_saved_at_once_and_refuses_what_differs(open_model: Open, tin
 
 
 def test_accuracy_is_measured_on_images_that_are_then_learned_too(tiny_backbone: Backbone) -> None:
-    for config in ({"policy": "none"}, {"policy": "evolve"}, {"preset": "paper", "online_batch": 8}):
+    evolving = {"policy": "evolve", "adaptation": "gains"}
+    for config in ({"policy": "none"}, evolving, {"preset": "paper", "online_batch": 8}):
         learner, plain = (Learner(tiny_backbone, **{**SMALL, **config}) for _ in range(2))
         first = learner.learn(IMAGES[:40], LABELS[:40], held_out=0.25)
         assert (first.samples, first.held_out, first.accuracy_before) == (40, 10, None)
@@ -420,7 +437,7 @@ def test_accuracy_is_measured_on_images_that_are_then_learned_too(tiny_backbone:
         second = learner.learn(IMAGES[40:], ["new" if label == "texture 3" else label for label in LABELS[40:]], 0.3)
         assert second.held_out == 12
         assert second.accuracy_before <= 0.75  # of the new label it knows nothing
-        assert learner.encoder.samples == 80
+        assert learner.head.samples == 80
         if config == {"policy": "none"}:
             plain.learn(IMAGES[:40], LABELS[:40])
             plain.learn(IMAGES[40:], ["new" if label == "texture 3" else label for label in LABELS[40:]])
@@ -432,9 +449,9 @@ def test_accuracy_is_measured_on_images_that_are_then_learned_too(tiny_backbone:
 
 
 def test_a_note_is_a_warning_too(open_model: Open) -> None:
-    with pytest.warns(FoRoWarning, match="the empty prompt is kept"):
-        report = open_model(policy="freeze").learn(IMAGES[:4], LABELS[:4])
-    assert "the empty prompt is kept" in report.note
+    with pytest.warns(FoRoWarning, match="features are not adapted"):
+        report = open_model(policy="freeze", adaptation="gains").learn(IMAGES[:4], LABELS[:4])
+    assert "features are not adapted" in report.note
 
 
 def test_a_snapshot_is_the_learner_at_one_moment(open_model: Open, tiny_backbone: Backbone) -> None:

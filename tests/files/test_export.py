@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from foro import Learner
 from foro.backbones import Backbone, load_backbone
 from foro.errors import BackboneError, InputError, ModelFileError
+from foro.features.candidate import NEUTRAL
 from foro.files.export import export_model
 from foro.files.export import exporter as room
 from foro.files.export.model_graph import build_model_graph
@@ -37,6 +39,22 @@ def test_onnx_is_the_model(kind: str, tiny_backbone: Backbone, tmp_path: Path) -
     assert np.allclose(likely.sum(axis=1), 1, atol=1e-5)
     (alone,) = session.run(["scores"], {"image": crops[:1]})
     assert np.allclose(alone, scores[:1], atol=1e-4)
+
+
+def test_gains_leave_no_trace_in_the_file(tiny_backbone: Backbone, tmp_path: Path) -> None:
+    learner, plain = taught(tiny_backbone, "gains"), taught(tiny_backbone, "gelu")
+    images, _ = textures(3, seed=1)
+    export_model(learner.snapshot(), tmp_path / "model.onnx", images)
+    model = onnx.load(tmp_path / "model.onnx")
+    assert [each.name for each in model.graph.input] == ["image"]
+    assert not [each.name for each in model.graph.initializer if "gain" in each.name]
+    assert "Exp" not in {node.op_type for node in model.graph.node}
+    export_model(plain.snapshot(), tmp_path / "plain.onnx", images)
+    nodes = [len(onnx.load(tmp_path / f"{name}.onnx").graph.node) for name in ("model", "plain")]
+    assert nodes[0] == nodes[1]
+    # They are in the weights: the same model with none of them answers otherwise.
+    neutral = replace(learner.snapshot(), candidate=NEUTRAL)
+    assert np.abs(neutral.scores(images) - learner.scores(images)).max() > 1e-2
 
 
 def test_metadata_says_how_to_prepare_an_image_and_read_the_answer(tiny_backbone: Backbone, tmp_path: Path) -> None:

@@ -16,17 +16,23 @@ from foro.files.inference_file import write_inference
 from foro.verbs.reading import load_snapshot
 from tests.conftest import textures
 
+QUICK = {"policy": "evolve", "generations": 2, "population": 3, "search_images": 16}
 KINDS = {
-    "prompt": {"policy": "freeze", "generations": 2, "population": 3, "search_images": 16},
+    "prompt": {**QUICK, "adaptation": "prompt"},
+    "gains": {**QUICK, "adaptation": "gains", "gain_step": 0.3},
+    "both": {**QUICK, "adaptation": "both", "readout": "cls"},
     "gelu": {"policy": "none", "activation": "gelu"},
-    "deep": {"policy": "none", "readout_layers": 2, "activation": "tanh"},
+    "deep": {"policy": "none", "readout": "cls2", "activation": "tanh"},
+    "cls": {"policy": "none", "readout": "cls"},
     "linear": {"policy": "none", "projection_dim": None},
+    "nearest mean": {"policy": "none", "head": "nearest-mean"},
 }
 
 
 def taught(backbone: Backbone, kind: str) -> Learner:
     learner = Learner(backbone, **{"projection_dim": 64, **KINDS[kind]})
     learner.learn(*textures(10))
+    assert set(learner.candidate.arrays()) == {"both": {"prompt", "gains"}}.get(kind, {kind} & {"prompt", "gains"})
     return learner
 
 

@@ -47,7 +47,7 @@ def test_every_curl_line_works(tmp_path: Path, tiny_backbone: Backbone) -> None:
             if "metrics" not in line and "-o" not in typed:
                 assert isinstance(json.loads(done.stdout), dict)
     assert Learner.load(tmp_path / "copy.foro", tiny_backbone).labels == ["cat", "dog"]
-    assert Learner.load(tmp_path / "stripes.foro", tiny_backbone).encoder.samples == 11
+    assert Learner.load(tmp_path / "stripes.foro", tiny_backbone).head.samples == 11
 
 
 def test_the_container_and_the_unit_run_what_there_is(tmp_path: Path) -> None:

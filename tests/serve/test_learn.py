@@ -149,7 +149,7 @@ def test_what_was_learned_is_in_the_model_file_after_the_end(tmp_path: Path, tin
         teach_all(client)
         before = predict(client, stripes(0, 3, seed=1)).json()["results"]
     assert not (tmp_path / "stripes.foro.journal").exists()
-    assert Learner.load(tmp_path / "stripes.foro", tiny_backbone).encoder.samples == 18
+    assert Learner.load(tmp_path / "stripes.foro", tiny_backbone).head.samples == 18
     with running(tmp_path, tiny_backbone) as (client, _):
         assert predict(client, stripes(0, 3, seed=1)).json()["results"] == before
         assert len(client.get("/v1/classes").json()["history"]) == 3
@@ -164,7 +164,7 @@ def test_a_quiet_service_saves(tmp_path: Path, tiny_backbone: Backbone) -> None:
             if saved.exists() and not (tmp_path / "stripes.foro.journal").exists():
                 break
             waiting.wait(0.05)
-        assert Learner.load(saved, tiny_backbone).encoder.counts == {"flat": 2}
+        assert Learner.load(saved, tiny_backbone).head.counts == {"flat": 2}
 
 
 def test_a_full_disk_is_told_and_nothing_is_half_learned(

@@ -42,7 +42,7 @@ def test_the_download_is_the_model(client: httpx.Client, tmp_path: Path, tiny_ba
     assert answer.headers["content-disposition"] == 'attachment; filename="model.foro"'
     (tmp_path / "got.foro").write_bytes(answer.content)
     learner = Learner.load(tmp_path / "got.foro", tiny_backbone)
-    assert learner.encoder.counts == dict.fromkeys(CLASSES, 6)
+    assert learner.head.counts == dict.fromkeys(CLASSES, 6)
 
 
 def test_even_a_model_that_knows_nothing_can_be_had(
@@ -71,7 +71,7 @@ def test_merging_is_learning_both(tmp_path: Path, tiny_backbone: Backbone, other
         assert predict(client, stripes(2, 1, seed=1)).json()["results"][0]["label"] in ("wide", "texture 2")
         assert list(tmp_path.glob(".*")) == []
     merged = Learner.load(tmp_path / "stripes.foro", tiny_backbone)
-    assert merged.encoder.samples == 42
+    assert merged.head.samples == 42
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path, client: httpx.Client, tiny_backbone: Backbone) -> None:
@@ -82,7 +82,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, client: httpx.Client, tiny
             load_backbone(tiny_checkpoint(), image_size=48, threads=1), policy="none", projection_dim=64
         ),
         "projections": Learner(tiny_backbone, policy="none", projection_dim=32),
-        "readouts": Learner(tiny_backbone, policy="none", projection_dim=64, readout_layers=2),
+        "readouts": Learner(tiny_backbone, policy="none", projection_dim=64, readout="cls2"),
     }
     before = client.get("/v1/classes").json()
     for what, learner in strange.items():

@@ -87,10 +87,12 @@ def test_says_what_the_learner_says(client: httpx.Client, service: Service) -> N
         assert [found[str(label)] for label in snapshot.labels] == pytest.approx(row, abs=2e-6)
 
 
-def test_a_prompt_is_used(tmp_path: Path, tiny_backbone: Backbone) -> None:
-    learner = Learner(tiny_backbone, policy="evolve", projection_dim=64, generations=2, population=2)
+@pytest.mark.parametrize("adaptation", ["prompt", "gains", "both"])
+def test_what_was_adapted_is_used(tmp_path: Path, tiny_backbone: Backbone, adaptation: str) -> None:
+    settings = {"policy": "evolve", "adaptation": adaptation, "generations": 2, "population": 2}
+    learner = Learner(tiny_backbone, projection_dim=64, **settings)
     learner.learn(*textures(8))
-    assert learner.prompt is not None
+    assert set(learner.candidate.arrays()) == ({"prompt", "gains"} if adaptation == "both" else {adaptation})
     learner.save(tmp_path / "stripes.foro")
     data = stripes(1, 3, seed=5)
     expected = learner.probabilities(_opened(data))

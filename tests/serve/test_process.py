@@ -45,7 +45,7 @@ def test_asked_to_stop_it_finishes_saves_and_ends_well(tmp_path: Path, way: sign
     assert {(line["method"], line["route"], line["status"]) for line in requests} == {("POST", "/v1/learn", 200)}
     assert all(line["request_id"] and line["milliseconds"] > 0 for line in requests)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backbone", "model.foro"]
-    assert Learner.load(model).encoder.counts == {"flat": 3, "steep": 20}
+    assert Learner.load(model).head.counts == {"flat": 3, "steep": 20}
 
 
 def test_a_second_service_of_the_same_model_is_refused(tmp_path: Path) -> None:
@@ -164,4 +164,4 @@ def test_killed_under_load_it_has_all_that_it_acknowledged_and_nothing_twice(tmp
         process.wait(timeout=60)
     sent = [label for label, _ in (acknowledged | unsure).values()]
     assert counts == {label: sent.count(label) for label in set(sent)}
-    assert Learner.load(model).encoder.counts == counts
+    assert Learner.load(model).head.counts == counts

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -44,3 +47,39 @@ def test_without_waiting_it_is_told_whether_the_lock_is_held(tmp_path: Path) -> 
     (tmp_path / "file").touch()
     with pytest.raises(DataError, match="cannot be written"), locked(tmp_path / "file" / "lock"):
         pass
+
+
+def test_who_waits_gets_the_lock_although_the_holder_removes_its_folder(tmp_path: Path) -> None:
+    got = threading.Event()
+
+    def wait() -> None:
+        with locked(tmp_path / "work" / "lock") as held:
+            assert held
+            got.set()
+
+    with locked(tmp_path / "work" / "lock"):
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        time.sleep(0.05)
+        assert not got.is_set()
+        shutil.rmtree(tmp_path / "work")
+    waiter.join()
+    assert got.is_set()
+
+
+def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
+    code = f"""if True:
+        import pathlib, time
+        from foro.util.lock import locked
+        with locked(pathlib.Path({str(tmp_path / "lock")!r}), tidy=True):
+            print(flush=True)
+            time.sleep(600)"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with locked(tmp_path / "lock", wait=False) as held:
+            assert not held
+        holder.kill()
+        holder.wait()
+        with locked(tmp_path / "lock", wait=False) as held:
+            assert held

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -65,14 +66,15 @@ def test_the_report_stands_alone(outcome: tuple[dict, str]) -> None:
 
 
 def test_the_report_shows_the_matrix(tmp_path: Path) -> None:
-    result = DemoResult(seed=3, images=10, seconds=2.0, backbone="<b>", prompt="empty")
+    result = DemoResult(seed=3, images=10, seconds=2.0, backbone="<b>", adapted=True)
     for matrix in result.accuracy.values():
         for now in range(len(TASKS)):
             matrix[now, : now + 1] = 0.5 + 0.1 * now
     text = render_report(result)
     assert ">90</td>" in text
     assert "<b>)" not in text
-    assert "Seed: 3" in text
+    assert "Adapted on the first task. Seed: 3" in text
+    assert "Adapted" not in render_report(replace(result, adapted=False))
     with pytest.raises(InputError, match="cannot be written: No such file"):
         write_report(result, tmp_path / "no" / "report.html")
 

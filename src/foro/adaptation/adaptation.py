@@ -1,4 +1,4 @@
-"""What each policy makes of a task: a prompt found on a sample of it, or a prompt that moves on with every batch."""
+"""What each policy makes of a task: a candidate found on a sample of it, or one that moves on with every batch."""
 
 from __future__ import annotations
 
@@ -9,40 +9,44 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foro.adaptation.evolution import PromptDistribution, PromptEvolution
+from foro.adaptation.evolution import Distribution, Evolution, Space
 from foro.adaptation.fitness import Fitness
 from foro.adaptation.history import ActivationHistory, RunningActivations
-from foro.adaptation.search import improves, search_prompt
+from foro.adaptation.search import (
+    FEWEST_CLASSES,
+    FEWEST_IMAGES,
+    Verdict,
+    hold_classes_out,
+    plan,
+    positions_of,
+    search,
+)
 from foro.config import LearnerConfig
+from foro.features.candidate import NEUTRAL, Candidate
 from foro.features.extractor import Extractor
+from foro.features.readout import Readout
 from foro.features.sample import Sample
-from foro.heads.ridge.encoder import KnowledgeEncoder
+from foro.heads.projection import RandomProjection
 from foro.images.load import Images
 from foro.images.samples import stratified
-from foro.types import Float32, Label
-
-FEWEST_IMAGES = 32
-"""Below this, or with a single class, there is nothing to compare candidates on."""
-
-UNSEEN_SHARE = 0.2
-"""Share of the sample that the search of a prompt does not see, for the check that it does no harm."""
+from foro.types import Arrays, Float32, Label
 
 
 @dataclass(frozen=True)
 class Adaptation:
-    """The prompt-made part of a learner's state; never changed, only replaced as a whole."""
+    """The evolved part of a learner's state; never changed, only replaced as a whole."""
 
-    ARRAYS: ClassVar = ("prompt", "history", "distribution")
+    ARRAYS: ClassVar = ("candidate", "history", "distribution")
 
-    prompt: Float32 | None = None
-    settled: bool = False  # a prompt, or none, was decided on
+    candidate: Candidate = NEUTRAL
+    settled: bool = False  # a candidate, or none, was decided on
     history: ActivationHistory | None = None
-    distribution: PromptDistribution | None = None
+    distribution: Distribution | None = None
     tasks: int = 0
 
-    def state(self) -> tuple[dict[str, Float32], dict[str, Any]]:
+    def state(self) -> tuple[Arrays, dict[str, Any]]:
         """Everything to store: arrays by name, and JSON-ready settings."""
-        arrays = {} if self.prompt is None else {"prompt": self.prompt}
+        arrays = self.candidate.arrays()
         for name, pair in (("history", self.history), ("distribution", self.distribution)):
             if pair is not None:
                 arrays |= {f"{name}.mean": pair.mean, f"{name}.deviation": pair.deviation}
@@ -57,94 +61,130 @@ class Adaptation:
 
         history, distribution = pair("history"), pair("distribution")
         return cls(
-            arrays.get("prompt"),
+            Candidate.from_arrays(arrays),
             settings["settled"],
             ActivationHistory(*history) if history else None,
-            PromptDistribution(*distribution) if distribution else None,
+            Distribution(*distribution) if distribution else None,
             settings["tasks"],
         )
 
 
 class TaskAdaptation:
-    """The adaptation to one task: ``adaptation`` is the new state, once ``prepare`` and ``layers`` are through."""
+    """The adaptation to one task: ``adaptation`` is the new state, once ``prepare`` and ``features`` are through."""
 
     def __init__(
-        self, extractor: Extractor, encoder: KnowledgeEncoder, config: LearnerConfig, before: Adaptation, seed: int
+        self,
+        extractor: Extractor,
+        readout: Readout,
+        projection: RandomProjection | None,
+        config: LearnerConfig,
+        before: Adaptation,
+        seed: int,
     ) -> None:
         self.extractor = extractor
-        self.encoder = encoder
+        self.readout = readout
+        self.projection = projection
         self.config = config
         self.adaptation = replace(before, tasks=before.tasks + 1)
         self.generations = 0
-        self.note: str | None = None
+        self.note: str | None = None  # why nothing was adapted
+        self.verdict: Verdict | None = None
         self.generator = np.random.default_rng([seed, before.tasks])
+        backbone, kind = extractor.backbone, config.adaptation
+        self.space = Space(
+            backbone.dim,
+            backbone.depth,
+            config.prompt_tokens if kind in ("prompt", "both") else 0,
+            kind in ("gains", "both"),
+            config.initial_step,
+            config.gain_step,
+        )
 
     def prepare(self, images: Images, labels: list[Label]) -> None:
-        """Decides on the prompt for the task, where that is done before its features are made."""
-        policy = self.config.policy
+        """Decides on the candidate for the task, where that is done before its features are made."""
+        policy = "none" if self.config.adaptation == "none" else self.config.policy
         if policy == "none" or (policy == "freeze" and self.adaptation.settled):
             self.adaptation = replace(self.adaptation, settled=True)
         elif policy == "freeze":
             self._freeze(images, labels)
         elif len(set(labels)) < 2:
-            self.note = "the prompt is not evolved: a task of one class says nothing of how well it tells classes apart"
+            self.note = "nothing is adapted: a task of one class says nothing of how well classes are told apart"
             self.adaptation = replace(self.adaptation, settled=True)
         elif self.config.online:
             self._start_history(images, labels)
         else:
             self._evolve(images, labels)
 
-    def layers(self, images: Images, labels: list[Label]) -> Iterator[Float32]:
-        """CLS of every layer (b, depth, dim) of the task, in batches, with the prompt of this task."""
-        if self.config.online and self.note is None:
+    def features(self, images: Images, labels: list[Label]) -> Iterator[Float32]:
+        """Feature vectors (b, d) of the task, in batches, with the candidate of this task."""
+        if self.config.online and self.config.adaptation != "none" and self.note is None:
             yield from self._online(images, labels)
         else:
-            yield from self.extractor.layers(images, self.adaptation.prompt)
+            yield from self.extractor.features(images, self.readout, self.adaptation.candidate)
 
     def _freeze(self, images: Images, labels: list[Label]) -> None:
+        """Searches on two thirds of the classes, and keeps what helps the others."""
         self.adaptation = replace(self.adaptation, settled=True)
-        if len(set(labels)) < 2 or len(labels) < FEWEST_IMAGES:
+        config, classes = self.config, len(set(labels))
+        found_plan = plan(config.search_price * len(labels), self.population, config.search_images, config.generations)
+        if classes < FEWEST_CLASSES or len(labels) < 2 * FEWEST_IMAGES or found_plan is None:
             self.note = (
-                f"the empty prompt is kept for good: the first task has {len(labels)} images of "
-                f"{len(set(labels))} classes, and a prompt needs {FEWEST_IMAGES} images of 2 classes to be evolved on"
+                f"features are not adapted: {len(labels)} images of {classes} "
+                f"{'class' if classes == 1 else 'classes'} are too few; for that, teach a "
+                "new model with more of both in its first lesson"
             )
             return
-        chosen = stratified(labels, round(self.config.search_images / (1 - UNSEEN_SHARE)), self.generator)
-        names, sample = self._sample(images, labels, chosen)
-        unseen = np.zeros(len(names), dtype=bool)
-        unseen[stratified(names, round(UNSEEN_SHARE * len(names)), self.generator)] = True
-        empty = sample.layers(None)
-        history = ActivationHistory.of(empty)
-        seen = np.flatnonzero(~unseen)
-        searched = self._fitness(empty[seen], [names[position] for position in seen], history)
-        found = search_prompt(
-            sample.judge(searched, seen), self._evolution(), self.config.generations, self.config.patience
+        held = hold_classes_out(labels, self.generator)
+        parts = {True: [], False: []}  # type: dict[bool, list[int]]
+        for position, label in enumerate(labels):
+            parts[label in held].append(position)
+        chosen = np.sort(
+            np.concatenate(
+                [
+                    np.array(part)[stratified([labels[each] for each in part], most, self.generator)]
+                    for part, most in (
+                        (parts[False], found_plan.images),
+                        (parts[True], max(64, found_plan.images // 2)),
+                    )
+                ]
+            )
         )
+        names, sample = self._sample(images, labels, chosen)
+        unseen = positions_of(names, held)
+        seen = np.setdiff1d(np.arange(len(names)), unseen)
+        neutral = sample.layers(NEUTRAL)
+        history = self._activations(neutral)
+        judge = sample.judge(self._fitness(neutral[seen], [names[each] for each in seen], history), seen)
+        found = search(judge, self.space, self._evolution(), found_plan.generations, config.patience)
         self.generations = found.generations
-        prompted = sample.layers(found.prompt)
-        # Each is judged at its own best γ and sharpness: what helps may well change the scale of the scores.
-        before, after = (self._fitness(each, names, history).cross_entropy(each) for each in (empty, prompted))
-        if improves(before, after, unseen):
-            history = history.updated(ActivationHistory.of(prompted), self.config.history_rate)
+        adapted = sample.layers(found.candidate)
+        # New classes must be told apart from known ones too, so all are in the head; and each is judged at its own best
+        # γ and sharpness, for what helps may well change the scale of the scores.
+        self.verdict = Verdict.of(
+            *(self._fitness(each, names, history).cross_entropy(each)[unseen] for each in (neutral, adapted))
+        )
+        if self.verdict.kept:
+            history = history.updated(self._activations(adapted), config.history_rate)
             self.adaptation = replace(
-                self.adaptation, prompt=found.prompt, history=history, distribution=found.distribution
+                self.adaptation, candidate=found.candidate, history=history, distribution=found.distribution
             )
         else:
             self.adaptation = replace(self.adaptation, history=history)
 
     def _evolve(self, images: Images, labels: list[Label]) -> None:
-        names, sample = self._sample(images, labels, stratified(labels, self.config.search_images, self.generator))
-        empty = sample.layers(None)
-        history = self.adaptation.history or ActivationHistory.of(empty)
-        judge = sample.judge(self._fitness(empty, names, history), np.arange(len(names)))
-        found = search_prompt(judge, self._evolution(), self.config.generations, self.config.patience)
+        config = self.config
+        names, sample = self._sample(images, labels, stratified(labels, config.search_images, self.generator))
+        neutral = sample.layers(NEUTRAL)
+        history = self.adaptation.history or self._activations(neutral)
+        judge = sample.judge(self._fitness(neutral, names, history), np.arange(len(names)))
+        found = search(judge, self.space, self._evolution(), config.generations, config.patience)
         self.generations = found.generations
-        task = ActivationHistory.of(sample.layers(found.prompt))
+        task = self._activations(sample.layers(found.best))
         self.adaptation = replace(
             self.adaptation,
-            prompt=found.prompt,
+            candidate=found.best,
             settled=True,
-            history=history.updated(task, self.config.history_rate),
+            history=history.updated(task, config.history_rate),
             distribution=found.distribution,
         )
 
@@ -152,31 +192,30 @@ class TaskAdaptation:
         if self.adaptation.history is None:
             chosen = stratified(labels, self.config.search_images, self.generator)
             _, sample = self._sample(images, labels, chosen)
-            history = ActivationHistory.of(sample.layers(None))
-            self.adaptation = replace(self.adaptation, history=history)
+            self.adaptation = replace(self.adaptation, history=self._activations(sample.layers(NEUTRAL)))
 
     def _online(self, images: Images, labels: list[Label]) -> Iterator[Float32]:
         """One generation a batch; the features of its best candidate are kept, so that no pass is wasted."""
         history = self.adaptation.history
         assert history is not None
         evolution, task = self._evolution(), RunningActivations()
-        best = evolution.distribution.mean
+        best = self.space.candidate(evolution.distribution.mean)
         start = 0
         for tokens in self.extractor.tokens(images, self.config.online_batch):
-            candidates = evolution.ask()
+            candidates = [self.space.candidate(each) for each in evolution.ask()]
             layers = self.extractor.forward(tokens, candidates)
             fitness = self._fitness(layers[0], labels[start : start + len(tokens)], history)
             values = [fitness(each) for each in layers]
             evolution.tell(values)
             winner = int(np.argmin(values))
             best = candidates[winner]
-            task.add(layers[winner])
+            task.add(layers[winner][:, : self.extractor.backbone.depth])
             start += len(tokens)
             self.generations += 1
-            yield layers[winner]
+            yield self.readout(layers[winner])
         self.adaptation = replace(
             self.adaptation,
-            prompt=best,
+            candidate=best,
             settled=True,
             history=history.updated(task.result(), self.config.history_rate),
             distribution=evolution.distribution,
@@ -187,22 +226,31 @@ class TaskAdaptation:
         sample = self.extractor.sample([images[position] for position in chosen])
         return [labels[position] for position in chosen], sample
 
-    def _evolution(self) -> PromptEvolution:
-        config = self.config
-        start = self.adaptation.distribution or PromptDistribution.initial(
-            config.prompt_tokens, self.extractor.backbone.dim, config.initial_step
-        )
-        seed = int(self.generator.integers(2**32))
-        return PromptEvolution(start, config.population, config.covariance, seed)
+    @property
+    def population(self) -> int:
+        """K, candidates of a generation."""
+        return self.config.population or (12 if self.config.adaptation == "gains" else 6)
+
+    def _evolution(self) -> Evolution:
+        covariance = self.config.covariance
+        if covariance == "auto":  # hundreds of numbers of a prompt are too many for a full one
+            covariance = "full" if self.config.adaptation == "gains" else "separable"
+        start = self.adaptation.distribution or self.space.initial()
+        return Evolution(start, self.population, covariance, int(self.generator.integers(2**32)))
+
+    def _activations(self, layers: Float32) -> ActivationHistory:
+        """Statistics of the CLS of every layer."""
+        return ActivationHistory.of(layers[:, : self.extractor.backbone.depth])
 
     def _fitness(self, layers: Float32, labels: list[Label], history: ActivationHistory) -> Fitness:
         config = self.config
         return Fitness.on(
             layers,
             labels,
-            self.encoder,
+            self.readout,
+            self.projection,
+            config.regularisation,
             history,
             config.discrepancy_weight,
-            config.readout_layers,
             config.fitness,
         )

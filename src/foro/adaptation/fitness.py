@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.adaptation.history import ActivationHistory
+from foro.config import Regularisation
 from foro.errors import InputError
-from foro.features.readout import readout
+from foro.features.readout import Readout
 from foro.heads.calibration import cross_entropy, fit_sharpness
 from foro.heads.projection import RandomProjection
-from foro.heads.ridge.encoder import KnowledgeEncoder
-from foro.heads.ridge.leave_one_out import leave_one_out
+from foro.heads.ridge.leave_one_out import best_regularisation, leave_one_out
 from foro.types import Float32, Float64, Label
 
 Term = Callable[["Fitness", Float32], float]
-"""A number for the CLS of every layer (n, depth, dim) of a candidate, lower is better."""
+"""A number for what is read of every layer with a candidate, (n, outputs, dim); lower is better."""
 
 TERMS: dict[str, Term] = {}
 BOTH = "both"
@@ -55,7 +55,7 @@ class Fitness:
     classes: NDArray[np.int64]
     history: ActivationHistory
     discrepancy_weight: float
-    readout_layers: int
+    readout: Readout
     terms: tuple[str, ...]
     regularisation: float
     sharpness: float = 1.0
@@ -65,30 +65,28 @@ class Fitness:
         cls,
         layers: Float32,
         labels: list[Label],
-        encoder: KnowledgeEncoder,
+        readout: Readout,
+        projection: RandomProjection | None,
+        regularisation: Regularisation,
         history: ActivationHistory,
         discrepancy_weight: float = 0.3,
-        readout_layers: int = 1,
         terms: str = BOTH,
     ) -> Fitness:
-        """A fitness for samples with these CLS of every layer (n, depth, dim), of the empty prompt or of a candidate.
+        """A fitness for samples of which this is read of every layer, (n, outputs, dim), without or with a candidate.
 
         γ and the sharpness of the softmax are chosen once, on these: all candidates must be compared on one scale. A
         plain softmax of ridge scores is nearly flat, and the discrepancy would drown what little it says.
         """
         names = list(dict.fromkeys(labels))
         classes = np.array([names.index(label) for label in labels])
-        gamma = encoder.regularisation
-        if gamma == "auto":
-            head = encoder.blank(thin_limit=len(labels))
-            head.absorb(readout(layers, readout_layers), labels)
-            gamma = head.regularisation_used
-        chosen = parse_terms(terms)
-        fitness = cls(encoder.projection, classes, history, discrepancy_weight, readout_layers, chosen, gamma)
+        gamma = 1.0 if regularisation == "auto" else float(regularisation)
+        fitness = cls(projection, classes, history, discrepancy_weight, readout, parse_terms(terms), gamma)
+        if regularisation == "auto":
+            fitness = replace(fitness, regularisation=best_regularisation(fitness.rows(layers), classes))
         return replace(fitness, sharpness=fit_sharpness(fitness.scores(layers), classes))
 
     def __call__(self, layers: Float32) -> float:
-        """Fitness of a candidate whose CLS of every layer are (n, depth, dim)."""
+        """Fitness of a candidate, from what is read of every layer, (n, outputs, dim)."""
         return sum(TERMS[name](self, layers) for name in self.terms)
 
     def cross_entropy(self, layers: Float32) -> Float64:
@@ -97,9 +95,12 @@ class Fitness:
 
     def scores(self, layers: Float32) -> Float64:
         """Leave-one-out scores (n, c) of a ridge classifier on the projected features of these samples alone."""
-        rows = readout(layers, self.readout_layers).astype(np.float64)
-        rows = rows if self.projection is None else self.projection(rows)
-        return leave_one_out(rows, np.eye(self.classes.max() + 1)[self.classes], self.regularisation)
+        return leave_one_out(self.rows(layers), np.eye(self.classes.max() + 1)[self.classes], self.regularisation)
+
+    def rows(self, layers: Float32) -> Float64:
+        """What the classifier sees of the samples, (n, M)."""
+        features = self.readout(layers).astype(np.float64)
+        return features if self.projection is None else self.projection(features)
 
 
 @term("entropy")
@@ -111,5 +112,5 @@ def entropy(fitness: Fitness, layers: Float32) -> float:
 @term("discrepancy")
 def discrepancy(fitness: Fitness, layers: Float32) -> float:
     """Term (b): λ/n times the activation discrepancy, so that λ weighs as in the paper, where (a) is a sum."""
-    drift = fitness.history.discrepancy(ActivationHistory.of(layers))
+    drift = fitness.history.discrepancy(ActivationHistory.of(layers[:, : len(fitness.history.mean)]))
     return fitness.discrepancy_weight * drift / len(layers)

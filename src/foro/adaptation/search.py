@@ -1,48 +1,106 @@
-"""The search for a prompt on one task, and the check that it does no harm."""
+"""The search for a candidate on one task, what it may cost, and the check that it helps classes it has not seen."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foro.adaptation.evolution import PromptDistribution, PromptEvolution
+from foro.adaptation.evolution import Distribution, Evolution, Space
+from foro.features.candidate import Candidate
 from foro.features.sample import Judge
-from foro.types import Float32, Float64
+from foro.types import Float64, Label
 from foro.util.progress import progress_bar
+
+FEWEST_CLASSES = 4
+"""Two to search on and two to check on."""
+
+FEWEST_IMAGES = 32
+"""Fewer images to search on would be fitted by heart."""
+
+FEWEST_GENERATIONS = 5
+"""Below this a search has hardly begun."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The best candidate (P, dim) of a search, its fitness, and where the search stood when it ended."""
+    """Where a search ended: the mean of its last distribution, its best candidate, and what that reached."""
 
-    prompt: Float32
+    candidate: Candidate
+    best: Candidate
     fitness: float
-    distribution: PromptDistribution
+    distribution: Distribution
     generations: int
 
 
-def search_prompt(judge: Judge, evolution: PromptEvolution, generations: int, patience: int) -> Found:
-    """Evolves a prompt on one fixed sample: every candidate is judged on the same images."""
+@dataclass(frozen=True)
+class Plan:
+    """What a search may cost: images that candidates are compared on, and generations."""
+
+    images: int
+    generations: int
+
+
+def plan(passes: float, population: int, most_images: int, most_generations: int) -> Plan | None:
+    """The search for a number of forward passes; None where they are too few for one.
+
+    Fewer images come first, then fewer generations.
+    """
+    images = int(min(most_images, max(FEWEST_IMAGES, passes / (population * most_generations))))
+    generations = int(min(most_generations, passes / (population * images)))
+    return Plan(images, generations) if generations >= min(FEWEST_GENERATIONS, most_generations) else None
+
+
+def search(judge: Judge, space: Space, evolution: Evolution, generations: int, patience: int) -> Found:
+    """Evolves a candidate on one fixed sample: every candidate is judged on the same images."""
     best, best_fitness, since = evolution.distribution.mean, np.inf, 0
     done = 0
-    with progress_bar("evolving the prompt", generations, "generations") as advance:
+    with progress_bar("adapting", generations, "generations") as advance:
         while done < generations and since < patience:
-            candidates = evolution.ask()
-            values = judge(candidates)
+            vectors = evolution.ask()
+            values = judge([space.candidate(each) for each in vectors])
             evolution.tell(values)
             done, since = done + 1, since + 1
             if min(values) < best_fitness:
-                best, best_fitness, since = candidates[int(np.argmin(values))], min(values), 0
+                best, best_fitness, since = vectors[int(np.argmin(values))], min(values), 0
             advance(1)
-    return Found(best, float(best_fitness), evolution.distribution, done)
+    last = evolution.distribution
+    return Found(space.candidate(last.mean), space.candidate(best), float(best_fitness), last, done)
 
 
-def improves(empty: Float64, prompted: Float64, unseen: NDArray[np.bool_]) -> bool:
-    """Whether a prompt beats the empty one on images that the search did not see.
+def hold_classes_out(labels: Sequence[Label], generator: np.random.Generator) -> set[Label]:
+    """A third of the classes, at least two: those that a search does not see and its result is checked on."""
+    classes = list(dict.fromkeys(labels))
+    held = max(2, round(len(classes) / 3))
+    return {classes[number] for number in generator.permutation(len(classes))[:held]}
 
-    The cross-entropies (n,) without and with the prompt are of leave-one-out scores, so that each unseen image is
-    judged by a classifier that knows all the others.
-    """
-    return bool(unseen.any() and (empty - prompted)[unseen].mean() > 0)
+
+@dataclass(frozen=True)
+class Verdict:
+    """The gain in cross-entropy on classes that the search did not see, and its standard error."""
+
+    gain: float
+    error: float
+
+    @classmethod
+    def of(cls, before: Float64, after: Float64) -> Verdict:
+        """From the cross-entropies (n,) of the same samples without and with the candidate."""
+        gains = before - after
+        error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.inf
+        return cls(float(gains.mean()), error)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the candidate is better by more than one standard error."""
+        return self.gain > self.error
+
+    def __str__(self) -> str:
+        found = f"cross-entropy {-self.gain:+.3f} ± {self.error:.3f} on classes that the search did not see"
+        return f"adapted: {found}" if self.kept else f"not adapted: {found}"
+
+
+def positions_of(labels: Sequence[Label], classes: set[Label]) -> NDArray[np.intp]:
+    """Positions of the samples of some classes."""
+    return np.flatnonzero([label in classes for label in labels])

@@ -53,6 +53,16 @@ class Architecture:
         """CLS and registers."""
         return 1 + self.register_tokens
 
+    @property
+    def mean_blocks(self) -> range:
+        """Blocks whose mean patch token is read: a quarter of the depth, before the last block, which has CLS only."""
+        return range(self.depth - 1 - min(self.depth - 1, (self.depth + 2) // 4), self.depth - 1)
+
+    @property
+    def outputs(self) -> int:
+        """Tokens that ``forward`` gives for an image: the CLS of every layer, then the mean patch tokens."""
+        return self.depth + len(self.mean_blocks)
+
     def tokens(self, image_size: int) -> int:
         """Tokens of one image without a prompt (m)."""
         return self.prefix_tokens + (image_size // self.patch_size) ** 2

@@ -26,6 +26,11 @@ class Backbone(Protocol):
     def depth(self) -> int: ...
 
     @property
+    def outputs(self) -> int:
+        """Tokens that ``forward`` gives for an image."""
+        ...
+
+    @property
     def image_size(self) -> int: ...
 
     @property
@@ -40,10 +45,16 @@ class Backbone(Protocol):
         """Tokens that enter the first block, (n, m, dim), of pixels (n, 3, image_size, image_size)."""
         ...
 
-    def forward(self, tokens: Float32, prompts: Float32 | None = None) -> Float32:
-        """CLS of every layer, (K, n, depth, dim), for K candidate prompts of shape (K, P, dim).
+    def forward(self, tokens: Float32, prompts: Float32 | None = None, gains: Float32 | None = None) -> Float32:
+        """What is read of every layer, (K, n, outputs, dim), for prompts (K, P, dim) and gains (K, depth, 3).
 
-        No prompt (None) is one empty candidate, K = 1. The last layer's CLS is after the final norm,
-        as a classification head would see it; the others are the residual stream after each block.
+        First the CLS of every layer: the last one after the final norm, as a classification head would see it, the
+        others in the residual stream after each block. Then the mean patch tokens of a quarter of the blocks, those
+        before the last. Gains are logarithms of what multiplies a block's attention, its MLP and its queries. Without
+        prompts, candidates have none; without either there is one candidate.
         """
+        ...
+
+    def with_gains(self, gains: Float32 | None) -> Backbone:
+        """The same backbone with gains (depth, 3) in its weights, so that they cost nothing; None: itself."""
         ...

@@ -61,6 +61,23 @@ class Checkpoint:
             )
         return transform
 
+    def with_gains(self, gains: NDArray[np.float32]) -> Checkpoint:
+        """The checkpoint with gains (depth, 3) in its weights: logarithms of factors of attention, MLP and queries."""
+        tensors, dim = dict(self.tensors), self.architecture.dim
+        for block, (attention, mlp, query) in enumerate(np.exp(gains, dtype=np.float32)):
+            name = f"blocks.{block}"
+            for part in ("weight", "bias"):
+                for scaled, factor in ((f"{name}.attn.proj.{part}", attention), (f"{name}.mlp.fc2.{part}", mlp)):
+                    if scaled in tensors:
+                        tensors[scaled] = tensors[scaled] * factor
+                if self.architecture.qk_norm:  # whatever scale the queries had is gone after their norm
+                    tensors[f"{name}.attn.q_norm.{part}"] = tensors[f"{name}.attn.q_norm.{part}"] * query
+                elif f"{name}.attn.qkv.{part}" in tensors:
+                    scaled_rows = tensors[f"{name}.attn.qkv.{part}"].copy()
+                    scaled_rows[:dim] *= query
+                    tensors[f"{name}.attn.qkv.{part}"] = scaled_rows
+        return Checkpoint(tensors, self.config, self.architecture, None)
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the tensors in use: the same for every runtime, image size and storage precision."""

@@ -85,10 +85,11 @@ def verify(name: str) -> Verified:
     checkpoint = load_checkpoint(name)
     backbone = load_backbone(checkpoint)
     pixels = backbone.preprocessing.batch(load_image(image) for image in read_digits()[1][0][:8])
+    last = backbone.depth - 1
     start = time.perf_counter()
-    together = backbone.forward(backbone.embed(pixels))[0, :, -1]
+    together = backbone.forward(backbone.embed(pixels))[0, :, last]
     seconds = time.perf_counter() - start
-    alone = np.concatenate([backbone.forward(backbone.embed(each[None]))[0, :, -1] for each in pixels])
+    alone = np.concatenate([backbone.forward(backbone.embed(each[None]))[0, :, last] for each in pixels])
     scale = float(np.abs(together).max())
     if (
         not np.isfinite(together).all()

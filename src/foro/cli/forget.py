@@ -35,7 +35,7 @@ def forget(
 
     with opened(model, wait, backbone) as durable:
         learner = durable.learner
-        known = learner.encoder.forgotten if undo else learner.labels
+        known = learner.head.forgotten if undo else learner.labels
         what = "was not forgotten; forgotten labels are" if undo else "is not known; known labels are"
         for label in find_labels(labels, known, what):
             durable.restore(label) if undo else durable.forget(label)

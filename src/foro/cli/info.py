@@ -62,7 +62,8 @@ def _facts(content: dict[str, Any]) -> dict[str, str]:
     if content["forgotten"]:
         facts["forgotten"] = named(content["forgotten"])
     facts["backbone"] = f"{backbone['name']} at {backbone['image_size']} px"
-    facts["prompt"] = counted(tokens, "token") if tokens else "none"
+    adapted = [counted(tokens, "prompt token")] * bool(tokens) + ["gains of the blocks"] * content["gains"]
+    facts["adapted"] = ", ".join(adapted) or "no"
     unusual = ", ".join(f"{name} = {value}" for name, value in unusual_settings(content["settings"]).items())
     facts["settings"] = f"seed {content['seed']}; {unusual or 'all as usual'}"
     return facts

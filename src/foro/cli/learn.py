@@ -103,7 +103,7 @@ def learn(
 
         foro learn north.foro north/ --like south.foro   # taught elsewhere, merged later
 
-        camera | foro learn door.foro - --policy none    # {"path": "1.jpg", "label": "open"}
+        camera | foro learn door.foro -    # {"path": "1.jpg", "label": "open"}
 
         foro learn birds.foro birds/ --engine ray --address auto --workers 8 --gpus-per-worker 1
     """
@@ -144,4 +144,4 @@ def _show(model: Path, taught: "Taught", learner: "Learner") -> None:
     if taught.expected_accuracy is not None:
         typer.echo(f"expected  {taught.expected_accuracy:.1%} on new images of all classes")
     known = counted(len(learner.labels), "class", "classes")
-    typer.echo(f"{model} knows {known} from {counted(learner.encoder.samples, 'image')}")
+    typer.echo(f"{model} knows {known} from {counted(learner.head.samples, 'image')}")

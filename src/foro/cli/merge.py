@@ -20,7 +20,7 @@ def merge(
 ) -> None:
     """Make the model that would have learned everything that these have learned, exactly.
 
-    They must have the same backbone, prompt and projection: teach the second with --like the first.
+    They must have the same backbone, adaptation and projection: teach the second with --like the first.
 
     Examples:
 
@@ -32,8 +32,8 @@ def merge(
 
     learner = merge_models(models, out, backbone)
     if as_json:
-        content = {"model": str(out), "labels": learner.labels, "samples": learner.encoder.samples}
+        content = {"model": str(out), "labels": learner.labels, "samples": learner.head.samples}
         typer.echo(json.dumps(content, ensure_ascii=False))
         return
     known = counted(len(learner.labels), "class", "classes")
-    typer.echo(f"{out} knows {known} from {counted(learner.encoder.samples, 'image')}")
+    typer.echo(f"{out} knows {known} from {counted(learner.head.samples, 'image')}")

@@ -58,8 +58,7 @@ def _new(backbone: str) -> "Learner":
     """A learner for a model file that is not there yet."""
     from foro.learner import Learner
 
-    # A prompt is evolved on the first task, and the first that a browser teaches is a single class.
-    return Learner(backbone, policy="none")
+    return Learner(backbone)
 
 
 def _say(address: str, service: "Service") -> None:

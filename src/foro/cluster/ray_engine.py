@@ -70,13 +70,13 @@ class RayEngine:
         if not hasattr(backbone, "checkpoint") or precision not in get_args(Precision):
             raise EngineError(f"{backbone.name} cannot be sent to workers: give it by its name or folder")
         settings = WorkerSettings(foro.__version__, self.gpus_per_worker > 0, threads, backbone.image_size, precision)
-        shared = [ray.put(backbone.checkpoint()), settings, ray.put(learner.encoder.blank())]
+        shared = [ray.put(backbone.checkpoint()), settings, ray.put(learner.head.blank())]
 
         def start(worker: Any) -> Any:
-            return worker.start.remote(*shared, learner.config.readout_layers)
+            return worker.start.remote(*shared, learner.readout)
 
         with Pool(count, self.gpus_per_worker, threads, start) as pool:
-            yield RayExtractor(backbone, learner.encoder.projection, pool, self.shard_images)
+            yield RayExtractor(backbone, learner.head.projection, pool, self.shard_images)
 
     def without_unreadable(self, samples: Samples) -> tuple[Samples, list[UnreadableImage]]:
         """What ``foro.images.unreadable.without_unreadable`` gives, found where the images are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from foro.cluster.counting import Counting
 from foro.cluster.pool import Pool
 from foro.cluster.shards import Shards, decoded, shard_size
 from foro.engine import RemoteExtractor
+from foro.features.candidate import NEUTRAL, Candidate
 from foro.features.extractor import BATCH
 from foro.features.sample import Fitness, Judge
 from foro.heads.projection import RandomProjection
@@ -34,14 +35,14 @@ class RayExtractor(RemoteExtractor):
         self._pool = pool
         self._shard_images = shard_images
 
-    def learned(self, images: Images, labels: list[Label], prompt: Float32 | None) -> KnowledgeEncoder:
-        """What there is to learn from images with one prompt (P, dim), to be merged."""
+    def learned(self, images: Images, labels: list[Label], candidate: Candidate) -> KnowledgeEncoder:
+        """What there is to learn from images with one candidate, to be merged."""
         names = list(dict.fromkeys(labels))
         places = {name: number for number, name in enumerate(names)}
         shards = self._shards(images, [places[label] for label in labels])
         shared = connect().put(names)
         self._pool.retract("hold", "compare_on")
-        self._pool.broadcast("aim", lambda worker: worker.aim.remote(shared, prompt))
+        self._pool.broadcast("aim", lambda worker: worker.aim.remote(shared, candidate))
         with progress_bar("learning", len(labels)) as advance:
             read = lambda wanted: decoded(shards, wanted, self.backbone.preprocessing)  # noqa: E731
             learned = Counting(self._pool, len(shards), read, advance).total()
@@ -49,13 +50,13 @@ class RayExtractor(RemoteExtractor):
         self.forward_passes += len(labels)
         return learned
 
-    def layers(self, images: Images, prompt: Float32 | None) -> Iterator[Float32]:
-        """CLS of every layer (b, depth, dim) of images with one prompt (P, dim), in batches, in order."""
+    def layers(self, images: Images, candidate: Candidate = NEUTRAL) -> Iterator[Float32]:
+        """What is read of every layer, (b, outputs, dim), of images with one candidate, in batches, in order."""
         shards = Shards(images, [0] * len(images), BATCH)
         blocks = decoded(shards, range(len(shards)), self.backbone.preprocessing)
         found: dict[int, Float32] = {}
         following = 0
-        for _, (shard, layers) in self._pool.map(lambda worker, block: worker.layers.remote(block, prompt), blocks):
+        for _, (shard, layers) in self._pool.map(lambda worker, block: worker.layers.remote(block, candidate), blocks):
             found[shard] = layers
             while following in found:
                 self.forward_passes += len(found[following])
@@ -79,9 +80,9 @@ class RaySample:
     def __init__(self, extractor: RayExtractor, pool: Pool, images: int) -> None:
         self._extractor, self._pool, self._images = extractor, pool, images
 
-    def layers(self, prompt: Float32 | None) -> Float32:
-        """CLS of every layer (n, depth, dim) of the sample with one prompt (P, dim)."""
-        ((_, layers),) = self._pool.map(lambda worker, each: worker.sample_layers.remote(each), [prompt])
+    def layers(self, candidate: Candidate) -> Float32:
+        """What is read of every layer, (n, outputs, dim), of the sample with one candidate."""
+        ((_, layers),) = self._pool.map(lambda worker, each: worker.sample_layers.remote(each), [candidate])
         self._extractor.forward_passes += self._images
         found: Float32 = layers
         return found
@@ -91,7 +92,7 @@ class RaySample:
         shared = connect().put(fitness)
         self._pool.broadcast("compare_on", lambda worker: worker.compare_on.remote(positions, shared))
 
-        def values(candidates: Float32) -> list[float]:
+        def values(candidates: Sequence[Candidate]) -> list[float]:
             asked = enumerate(candidates)
             answers: Any = self._pool.map(lambda worker, each: worker.judge.remote(each[1]), asked)
             self._extractor.forward_passes += len(candidates) * len(positions)

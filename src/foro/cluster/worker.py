@@ -18,8 +18,9 @@ from foro.backbones.checkpoint import Checkpoint
 from foro.backbones.graph.linear import Precision
 from foro.cluster.shards import Decoded, unpack
 from foro.errors import EngineError, InputError
-from foro.features.extractor import BATCH
-from foro.features.readout import readout
+from foro.features.candidate import Candidate, stacked
+from foro.features.extractor import BATCH, Extractor
+from foro.features.readout import Readout
 from foro.heads.ridge import KnowledgeEncoder
 from foro.types import Float32, Label
 
@@ -60,7 +61,7 @@ class Worker:
     """
 
     def start(
-        self, checkpoint: Checkpoint, settings: WorkerSettings, encoder: KnowledgeEncoder, readout_layers: int
+        self, checkpoint: Checkpoint, settings: WorkerSettings, encoder: KnowledgeEncoder, readout: Readout
     ) -> Place:
         """Loads the backbone; ``encoder`` has the projection and has learned nothing."""
         if foro.__version__ != settings.version:
@@ -72,15 +73,16 @@ class Worker:
             threads=settings.threads,
             precision=settings.precision,
         )
-        self._encoder, self._readout_layers = encoder, readout_layers
+        self._encoder, self._readout = encoder, readout
+        self._extractor = Extractor(self._backbone)
         self._learned = encoder.blank()
         self._tokens: Float32 | None = None
         self._searched: Float32 | None = None
         return Place(socket.gethostname(), os.getpid())
 
-    def aim(self, labels: list[Label], prompt: Float32 | None) -> None:
-        """Sets the labels of the shards to come, and the prompt of their features."""
-        self._labels, self._prompt = labels, prompt
+    def aim(self, labels: list[Label], candidate: Candidate) -> None:
+        """Sets the labels of the shards to come, and the candidate of their features."""
+        self._labels, self._candidate = labels, candidate
         self._tokens = self._searched = None  # of a search that is over
 
     def absorb(self, block: Any) -> Absorbed:
@@ -88,7 +90,7 @@ class Worker:
         shard = unpack(block)
         if shard.bad is not None:
             return Absorbed(shard.shard, 0, shard.bad)
-        batches = [readout(layers, self._readout_layers) for layers in self._layers(shard, self._prompt)]
+        batches = [self._readout(layers) for layers in self._layers(shard, self._candidate)]
         self._learned.absorb(np.concatenate(batches), [self._labels[number] for number in shard.numbers])
         return Absorbed(shard.shard, len(shard.numbers))
 
@@ -106,12 +108,12 @@ class Worker:
         learned.projection = self._encoder.projection
         self._learned.merge(learned)
 
-    def layers(self, block: Any, prompt: Float32 | None) -> tuple[int, Float32]:
-        """CLS of every layer (n, depth, dim) of a shard, and which shard that is."""
+    def layers(self, block: Any, candidate: Candidate) -> tuple[int, Float32]:
+        """What is read of every layer, (n, outputs, dim), of a shard, and which shard that is."""
         shard = unpack(block)
         if shard.bad is not None:
             raise InputError(shard.bad)
-        return shard.shard, np.concatenate(list(self._layers(shard, prompt)))
+        return shard.shard, np.concatenate(list(self._layers(shard, candidate)))
 
     def hold(self, *blocks: Any) -> None:
         """Keeps the tokens of a sample, in the order of its shards, for candidates to be compared on."""
@@ -121,26 +123,25 @@ class Worker:
                 raise InputError(shard.bad)
         self._tokens = np.concatenate([tokens for shard in shards for tokens in self._embedded(shard)])
 
-    def sample_layers(self, prompt: Float32 | None) -> Float32:
-        """CLS of every layer (n, depth, dim) of the sample with one prompt (P, dim)."""
+    def sample_layers(self, candidate: Candidate) -> Float32:
+        """What is read of every layer, (n, outputs, dim), of the sample with one candidate."""
         assert self._tokens is not None
-        layers: Float32 = self._backbone.forward(self._tokens, None if prompt is None else prompt[None])[0]
-        return layers
+        return np.asarray(self._extractor.forward(self._tokens, [candidate])[0])
 
     def compare_on(self, positions: NDArray[np.intp], fitness: Fitness) -> None:
         """Sets the fitness of the candidates to come, and the part of the sample that it is computed on."""
         assert self._tokens is not None
         self._searched, self._fitness = self._tokens[positions], fitness
 
-    def judge(self, candidate: Float32) -> float:
-        """Fitness of one candidate (P, dim)."""
+    def judge(self, candidate: Candidate) -> float:
+        """Fitness of one candidate."""
         assert self._searched is not None
-        return self._fitness(self._backbone.forward(self._searched, candidate[None])[0])
+        prompts, gains = stacked([candidate])  # not in the weights, which would be made anew for each candidate
+        return self._fitness(self._backbone.forward(self._searched, prompts, gains)[0])
 
-    def _layers(self, shard: Decoded, prompt: Float32 | None) -> Iterator[Float32]:
-        candidates = None if prompt is None else prompt[None]
+    def _layers(self, shard: Decoded, candidate: Candidate) -> Iterator[Float32]:
         for tokens in self._embedded(shard):
-            yield self._backbone.forward(tokens, candidates)[0]
+            yield self._extractor.forward(tokens, [candidate])[0]
 
     def _embedded(self, shard: Decoded) -> Iterator[Float32]:
         """Tokens of a shard, in the batches that a single process would use."""

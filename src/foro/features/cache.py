@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from foro.backbones.base import Backbone
 from foro.errors import FoRoError
+from foro.features.candidate import Candidate
 from foro.images.samples import Samples
 from foro.types import Float32
 from foro.util.system import cache_dir
@@ -39,8 +40,8 @@ class FeatureCache:
         self.served = 0
         self._shelves: dict[str, Shelf] = {}
 
-    def shelf(self, backbone: Backbone, samples: Samples, prompt: Float32 | None, layers: int) -> Shelf:
-        """Where the CLS of the last ``layers`` layers of these samples are kept, with a prompt (P, dim) or none."""
+    def shelf(self, backbone: Backbone, samples: Samples, candidate: Candidate) -> Shelf:
+        """Where what is read of these samples is kept, with one candidate."""
         about = {
             "backbone": backbone.fingerprint,
             "engine": type(
@@ -48,10 +49,8 @@ class FeatureCache:
             ).__name__,  # engines agree to rounding, and results must not depend on who was first
             "preprocessing": backbone.preprocessing.to_dict(),
             "samples": samples.fingerprint,
-            "prompt": None
-            if prompt is None
-            else hashlib.sha256(repr(prompt.shape).encode() + prompt.tobytes()).hexdigest(),
-            "layers": layers,
+            "candidate": candidate.digest,
+            "outputs": backbone.outputs,
         }
         text = json.dumps(about, sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from foro.backbones.base import Backbone
+from foro.features.candidate import NEUTRAL, Candidate, stacked
+from foro.features.readout import Readout
 from foro.features.sample import LocalSample, Sample
 from foro.images.load import Images, pixel_batches
 from foro.types import Float32
@@ -21,9 +23,13 @@ class Extractor:
         self.backbone = backbone
         self.forward_passes = 0
 
-    def forward(self, tokens: Float32, candidates: Float32 | None) -> Float32:
-        """CLS of every layer (K, n, depth, dim) for tokens (n, m, dim) and candidates (K, P, dim)."""
-        layers = self.backbone.forward(tokens, candidates)
+    def forward(self, tokens: Float32, candidates: Sequence[Candidate]) -> Float32:
+        """What is read of every layer, (K, n, outputs, dim), for tokens (n, m, dim) and K candidates."""
+        backbone = self.backbone
+        prompts, gains = stacked(candidates)
+        if gains is not None and len(candidates) == 1:  # in the weights they cost nothing
+            backbone, gains = backbone.with_gains(gains[0]), None
+        layers = backbone.forward(tokens, prompts, gains)
         self.forward_passes += layers.shape[0] * layers.shape[1]
         return layers
 
@@ -36,8 +42,12 @@ class Extractor:
         """A sample to compare candidates on; the patch embedding is computed this once."""
         return LocalSample(self.forward, np.concatenate(list(self.tokens(images))))
 
-    def layers(self, images: Images, prompt: Float32 | None) -> Iterator[Float32]:
-        """CLS of every layer (b, depth, dim) of images with one prompt (P, dim), in batches."""
-        candidates = None if prompt is None else prompt[None]
+    def layers(self, images: Images, candidate: Candidate = NEUTRAL) -> Iterator[Float32]:
+        """What is read of every layer, (b, outputs, dim), of images with one candidate, in batches."""
         for tokens in self.tokens(images):
-            yield self.forward(tokens, candidates)[0]
+            yield self.forward(tokens, [candidate])[0]
+
+    def features(self, images: Images, readout: Readout, candidate: Candidate = NEUTRAL) -> Iterator[Float32]:
+        """Feature vectors (b, d) of images with one candidate, in batches."""
+        for layers in self.layers(images, candidate):
+            yield readout(layers)

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from foro.features.candidate import Candidate
 from foro.types import Float32
 
-Forward = Callable[[Float32, Float32 | None], Float32]
-"""``Backbone.forward``: tokens (n, m, dim) and candidates (K, P, dim) to the CLS of every layer (K, n, depth, dim)."""
+Forward = Callable[[Float32, Sequence[Candidate]], Float32]
+"""Tokens (n, m, dim) and K candidates to what is read of every layer, (K, n, outputs, dim)."""
 Fitness = Callable[[Float32], float]
-"""How good the CLS of every layer (n, depth, dim) are, lower is better."""
-Judge = Callable[[Float32], list[float]]
-"""Fitness of each of the candidates (K, P, dim)."""
+"""How good what is read of every layer (n, outputs, dim) is, lower is better."""
+Judge = Callable[[Sequence[Candidate]], list[float]]
+"""Fitness of each of the candidates."""
 
 
 class Sample(Protocol):
     """Images that were embedded once, wherever their tokens are held."""
 
-    def layers(self, prompt: Float32 | None) -> Float32:
-        """CLS of every layer (n, depth, dim) with one prompt (P, dim)."""
+    def layers(self, candidate: Candidate) -> Float32:
+        """What is read of every layer, (n, outputs, dim), with one candidate."""
         ...
 
     def judge(self, fitness: Fitness, positions: NDArray[np.intp]) -> Judge:
@@ -37,10 +38,9 @@ class LocalSample:
         self._forward = forward
         self._tokens = tokens
 
-    def layers(self, prompt: Float32 | None) -> Float32:
-        """CLS of every layer (n, depth, dim) with one prompt (P, dim)."""
-        layers: Float32 = self._forward(self._tokens, None if prompt is None else prompt[None])[0]
-        return layers
+    def layers(self, candidate: Candidate) -> Float32:
+        """What is read of every layer, (n, outputs, dim), with one candidate."""
+        return np.asarray(self._forward(self._tokens, [candidate])[0])
 
     def judge(self, fitness: Fitness, positions: NDArray[np.intp]) -> Judge:
         """The judge of candidates on the images at some positions, all candidates in one pass."""

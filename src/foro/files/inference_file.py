@@ -10,7 +10,9 @@ import numpy as np
 from foro.backbones import Backbone
 from foro.backbones.source import describe_backbone, taught_backbone
 from foro.errors import InputError, ModelFileError
+from foro.features.candidate import Candidate
 from foro.features.extractor import Extractor
+from foro.features.readout import Readout
 from foro.files import INFERENCE_ONLY, read_model, write_model
 from foro.heads.projection import RandomProjection
 from foro.snapshot import Snapshot
@@ -26,17 +28,19 @@ def read_snapshot(path: str | Path, backbone: str | Path | Backbone | None = Non
         if not labels:
             raise InputError(f"{path} has not learned anything yet")
         weights = arrays["encoder.weights"].T.astype(np.float64, copy=False)
-        projection = RandomProjection(arrays["encoder.projection"], activation) if activation else None
+        projection = None
+        if activation:
+            projection = RandomProjection(arrays["encoder.projection"], activation, [*map(tuple, encoder["blocks"])])
         width = projection.matrix.shape[1] if projection else encoder["features"]
         if weights.shape != (width, len(labels)):
             raise ModelFileError(f"{path} is not a model of one piece: its weights have the shape {weights.shape}")
         sharpness = encoder["sharpness"]
         source, found = taught_backbone(path, metadata["backbone"], backbone)
-        readout_layers = metadata["config"]["readout_layers"]
+        readout = Readout.of(metadata["config"]["readout"], found)
     except (KeyError, TypeError, AttributeError) as error:
         raise ModelFileError(f"{path} lacks a part of its model ({error})") from None
-    prompt = arrays.get("prompt")
-    return Snapshot(labels, weights, sharpness, prompt, projection, readout_layers, Extractor(found), source)
+    candidate = Candidate.from_arrays(arrays)
+    return Snapshot(labels, weights, sharpness, candidate, projection, readout, Extractor(found), source)
 
 
 def write_inference(snapshot: Snapshot, path: str | Path) -> None:
@@ -45,16 +49,16 @@ def write_inference(snapshot: Snapshot, path: str | Path) -> None:
     arrays: Arrays = {"encoder.weights": snapshot.weights.T.astype(np.float32)}
     if projection is not None:
         arrays["encoder.projection"] = projection.matrix
-    if snapshot.prompt is not None:
-        arrays["prompt"] = snapshot.prompt
+    arrays |= snapshot.candidate.arrays()
     metadata: dict[str, Any] = {
         INFERENCE_ONLY: True,
         "backbone": describe_backbone(snapshot.extractor.backbone, snapshot.source),
-        "config": {"readout_layers": snapshot.readout_layers},
+        "config": {"readout": snapshot.readout.name},
         "encoder": {
             "labels": list(snapshot.labels),
-            "features": len(projection.matrix) if projection else len(snapshot.weights),
+            "features": snapshot.readout.features,
             "activation": projection.activation if projection else None,
+            "blocks": projection.blocks if projection else [],
             "sharpness": snapshot.sharpness,
         },
     }

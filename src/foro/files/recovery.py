@@ -36,7 +36,7 @@ class Changeable(Protocol):
     ledger: Ledger
 
     @property
-    def encoder(self) -> Head: ...
+    def head(self) -> Head: ...
 
     @classmethod
     def from_state(
@@ -114,7 +114,7 @@ def recorded_change(commit: Record, parts: Callable[[], Iterator[Record]], learn
         return Unlearn(np.concatenate(list(features)), labels, when)
     settings, before = commit.fields["adaptation"], learner.adaptation
     adaptation = Adaptation.from_state(before.state()[0] if settings["same"] else commit.arrays, settings)
-    return Learn(gather(learner.encoder, features, labels), adaptation, when=when)
+    return Learn(gather(learner.head, features, labels), adaptation, when=when)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from foro.config import LearnerConfig
 from foro.errors import InputError
 from foro.heads.calibration import TYPICAL_SHARPNESS, probabilities
-from foro.heads.projection import RandomProjection
+from foro.heads.projection import Block, RandomProjection
 from foro.labels import check_labels, same_labels
 from foro.types import Arrays, Float32, Float64, Label
+from foro.util.interrupts import uninterrupted
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -79,13 +82,14 @@ class Head(ABC):
     def weights(self) -> Float64:
         """The classifier W (M, c), read-only; solves for it if needed."""
 
+    @classmethod
+    @abstractmethod
+    def build(cls, features: int, blocks: Sequence[Block], config: LearnerConfig, seed: int) -> Self:
+        """A head for features of width d, with the settings of a learner; ``blocks`` is for its projection."""
+
     @abstractmethod
     def absorb(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
         """Learns samples X (n, d) with their labels; new labels may come at any time, and old ones again."""
-
-    @abstractmethod
-    def unlearn(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
-        """Takes samples back that were absorbed before: the head is as if it had never seen them."""
 
     @abstractmethod
     def merge(self, other: Head, order: Iterable[Label] | None = None) -> None:
@@ -115,6 +119,30 @@ class Head(ABC):
     @abstractmethod
     def from_state(cls, arrays: Arrays, settings: dict[str, Any]) -> Self:
         """The head whose ``state`` this is; takes over the arrays."""
+
+    @abstractmethod
+    def take_back(self, features: Float64, labels: list[Label]) -> None:
+        """Unlearns samples (n, d) of known labels, of each no more than were learned."""
+
+    def unlearn(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
+        """Takes samples back that were absorbed before: the head is as if it had never seen them."""
+        features, names = self.checked(X, labels)
+        known = set(self.labels)
+        hidden = [name for name in dict.fromkeys(names) if name in self.forgotten and name not in known]
+        with uninterrupted():
+            for name in hidden:
+                self.restore(name)
+            try:
+                counts = self.counts
+                for name, count in Counter(names).items():
+                    learned = counts.get(name, 0)
+                    if count > learned:
+                        raise InputError(f"cannot unlearn {count} samples of {name!r}: only {learned} were learned")
+                self.take_back(features, names)
+            finally:
+                for name in hidden:
+                    if name in self.labels:
+                        self.forget(name)
 
     @property
     def sharpness(self) -> float:

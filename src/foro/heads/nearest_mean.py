@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from foro.config import LearnerConfig
 from foro.errors import InputError
 from foro.heads.head import Head
+from foro.heads.projection import Block
 from foro.labels import listed
 from foro.types import Arrays, Float64, Label
 
@@ -33,6 +34,11 @@ class NearestMean(Head):
         self._sums: dict[Label, Float64] = {}
         self._counts: dict[Label, int] = {}
         self._away: dict[Label, tuple[Float64, int]] = {}
+
+    @classmethod
+    def build(cls, features: int, blocks: Sequence[Block], config: LearnerConfig, seed: int) -> NearestMean:
+        """A head for features of width d; there is nothing to set."""
+        return cls(features)
 
     @property
     def labels(self) -> list[Label]:
@@ -63,13 +69,8 @@ class NearestMean(Head):
         for name, (total, count) in _totals(features, names).items():
             self._add(name, total, count)
 
-    def unlearn(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
-        features, names = self.checked(X, labels)
-        for name, count in Counter(names).items():
-            learned = self._counts.get(name, 0)
-            if count > learned:
-                raise InputError(f"cannot unlearn {count} samples of {name!r}: only {learned} were learned")
-        for name, (total, count) in _totals(features, names).items():
+    def take_back(self, features: Float64, labels: list[Label]) -> None:
+        for name, (total, count) in _totals(features, labels).items():
             self._add(name, -total, -count)
             if not self._counts[name]:
                 del self._sums[name], self._counts[name]
@@ -79,7 +80,8 @@ class NearestMean(Head):
             raise InputError(f"these heads cannot be merged: their {difference} differ")
         assert isinstance(other, NearestMean)
         for label in other._sums if order is None else dict.fromkeys(order):
-            self._add(self.known_as([label])[0], other._sums[label], other._counts[label])
+            if label in other._sums:
+                self._add(self.known_as([label])[0], other._sums[label], other._counts[label])
         for label, (total, count) in other._away.items():
             name = self.known_as([label])[0]
             mine, number = self._away.get(name, (np.zeros(self.features), 0))
@@ -105,24 +107,29 @@ class NearestMean(Head):
         return NearestMean(self.features)
 
     def state(self) -> tuple[Arrays, dict[str, Any]]:
-        sums = [*self._sums.values(), *(total for total, _ in self._away.values())]
-        counts = [*self._counts.values(), *(count for _, count in self._away.values())]
         arrays: Arrays = {
-            "sums": np.stack(sums) if sums else np.zeros((0, self.features)),
-            "counts": np.array(counts, dtype=np.int64),
+            "sums": _rows(list(self._sums.values()), self.features),
+            "counts": np.array(list(self._counts.values()), dtype=np.int64),
+            "forgotten.sums": _rows([total for total, _ in self._away.values()], self.features),
+            "forgotten.counts": np.array([count for _, count in self._away.values()], dtype=np.int64),
         }
-        return arrays, {"features": self.features, "labels": self.labels, "forgotten": self.forgotten}
+        if self._sums:
+            arrays["weights"] = self.weights.T
+        settings = {"features": self.features, "labels": self.labels, "forgotten": self.forgotten}
+        return arrays, {**settings, "samples": self.samples, "activation": None, "sharpness": self.sharpness}
 
     @classmethod
     def from_state(cls, arrays: Arrays, settings: dict[str, Any]) -> NearestMean:
         head = cls(settings["features"])
-        sums, counts = arrays["sums"], arrays["counts"].tolist()
-        names, away = settings["labels"], settings["forgotten"]
-        if sums.shape != (len(names) + len(away), head.features) or len(counts) != len(sums):
-            raise ValueError("labels or features do not fit the statistics")
-        head._sums = dict(zip(names, sums, strict=False))
-        head._counts = dict(zip(names, counts, strict=False))
-        head._away = dict(zip(away, zip(sums[len(names) :], counts[len(names) :], strict=True), strict=True))
+        for prefix, names in (("", settings["labels"]), ("forgotten.", settings["forgotten"])):
+            if arrays[f"{prefix}sums"].shape != (len(names), head.features) or arrays[f"{prefix}counts"].shape != (
+                len(names),
+            ):
+                raise ValueError("labels or features do not fit the statistics")
+        head._sums = dict(zip(settings["labels"], arrays["sums"], strict=True))
+        head._counts = dict(zip(settings["labels"], arrays["counts"].tolist(), strict=True))
+        away = zip(arrays["forgotten.sums"], arrays["forgotten.counts"].tolist(), strict=True)
+        head._away = dict(zip(settings["forgotten"], away, strict=True))
         return head
 
     def _add(self, label: Label, total: Float64, count: int) -> None:
@@ -136,3 +143,7 @@ def _totals(features: Float64, names: list[Label]) -> dict[Label, tuple[Float64,
     for row, name in enumerate(names):
         rows.setdefault(name, []).append(row)
     return {name: (features[mine].sum(axis=0), len(mine)) for name, mine in rows.items()}
+
+
+def _rows(sums: list[Float64], width: int) -> Float64:
+    return np.stack(sums) if sums else np.zeros((0, width))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from foro.errors import InputError
-from foro.heads.ridge.packed import LARGEST
 from foro.types import Float32, Float64
+
+LARGEST = 46_340
+"""Largest width M: LAPACK counts the M (M + 1) / 2 numbers of a packed matrix in 32 bits."""
+
+CHUNK = 2048
+"""Columns of W_rp that are held in float64 at once."""
 
 
 def _relu(x: Float64) -> Float64:
@@ -26,39 +31,63 @@ def _tanh(x: Float64) -> Float64:
     return np.tanh(x, out=x)
 
 
-CHUNK = 2048
-"""Columns of W_rp that are held in float64 at once."""
-
 ACTIVATIONS: dict[str, Callable[[Float64], Float64]] = {"relu": _relu, "gelu": _gelu, "tanh": _tanh}
+
+Block = tuple[int, int, float]
+"""Which part of the features is seen by how many columns of W_rp, and what multiplies these after φ."""
 
 
 class RandomProjection:
     """Maps features (n, d) to (n, M) by φ(x W_rp) with W_rp ~ N(0, 1/d).
 
-    W_rp is stored in float32 and applied in float64: a product in float32 would round differently for every batch
-    size, and what is learned would depend on how the samples were cut into batches.
+    With ``blocks``, features are cut into equal parts, and each block of columns sees one of them: W_rp then has d
+    divided by the number of parts rows. It is stored in float32 and applied in float64: a product in float32 would
+    round differently for every batch size, and what is learned would depend on how the samples were cut into batches.
     """
 
-    def __init__(self, matrix: Float32, activation: str = "relu") -> None:
+    def __init__(self, matrix: Float32, activation: str = "relu", blocks: Sequence[Block] = ()) -> None:
         if activation not in ACTIVATIONS:
             raise InputError(f"unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}")
         self.matrix = matrix
         self.activation = activation
+        self.blocks: tuple[Block, ...] = tuple(blocks) or ((0, matrix.shape[1], 1.0),)
+        self.parts = 1 + max(part for part, _, _ in self.blocks)
+        if sum(columns for _, columns, _ in self.blocks) != matrix.shape[1]:
+            raise ValueError("the blocks of the projection do not have as many columns as its matrix")
 
     @classmethod
-    def draw(cls, features: int, projection_dim: int, activation: str, seed: int) -> RandomProjection:
+    def draw(
+        cls, features: int, projection_dim: int, activation: str, seed: int, blocks: Sequence[Block] = ()
+    ) -> RandomProjection:
+        """A projection of features of width d to M = ``projection_dim`` columns."""
         if not 1 <= projection_dim <= LARGEST:
             raise InputError(f"projection_dim must be between 1 and {LARGEST}, not {projection_dim}")
-        matrix = np.random.default_rng(seed).standard_normal((features, projection_dim), dtype=np.float32)
-        matrix /= np.float32(np.sqrt(features))
-        return cls(matrix, activation)
+        rows = features // (1 + max((part for part, _, _ in blocks), default=0))
+        matrix = np.random.default_rng(seed).standard_normal((rows, projection_dim), dtype=np.float32)
+        matrix /= np.float32(np.sqrt(rows))
+        return cls(matrix, activation, blocks)
+
+    @property
+    def features(self) -> int:
+        """Width d of what is projected."""
+        return len(self.matrix) * self.parts
 
     def __call__(self, features: Float64) -> Float64:
+        """φ(x W_rp), shape (n, M), of features (n, d)."""
         projected = np.empty((len(features), self.matrix.shape[1]))
-        for start in range(0, projected.shape[1], CHUNK):
-            part = slice(start, start + CHUNK)
-            np.matmul(features, self.matrix[:, part].astype(np.float64), out=projected[:, part])
-        return ACTIVATIONS[self.activation](projected)
+        parts = np.ascontiguousarray(features.reshape(len(features), self.parts, len(self.matrix)).transpose(1, 0, 2))
+        end = 0
+        for part, columns, scale in self.blocks:
+            start, end = end, end + columns
+            for begin in range(start, end, CHUNK):
+                chunk = slice(begin, min(begin + CHUNK, end))
+                np.matmul(parts[part], self.matrix[:, chunk].astype(np.float64), out=projected[:, chunk])
+            ACTIVATIONS[self.activation](projected[:, start:end])
+            if scale != 1.0:
+                projected[:, start:end] *= scale
+        return projected
 
     def same_as(self, other: RandomProjection) -> bool:
-        return self.activation == other.activation and np.array_equal(self.matrix, other.matrix)
+        return (self.activation, self.blocks) == (other.activation, other.blocks) and np.array_equal(
+            self.matrix, other.matrix
+        )

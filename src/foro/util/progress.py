@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+Batch = TypeVar("Batch", bound=Sized)
 Advance = Callable[[int], None]
 """Called with the number of further items that are done."""
 
@@ -45,6 +46,14 @@ def progress_bar(description: str, total: int, unit: str = "images") -> Iterator
                 yield advance
             finally:
                 _DISPLAY.reset(token)
+
+
+def progress_of(batches: Iterable[Batch], total: int, description: str) -> Iterator[Batch]:
+    """The batches as they are, with a bar that moves by the length of each."""
+    with progress_bar(description, total) as advance:
+        for batch in batches:
+            yield batch
+            advance(len(batch))
 
 
 def _is_terminal() -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.evaluation.continual import average_accuracy, average_forgetting
+from foro.heads.ridge import KnowledgeEncoder
 from foro.images.digits import read_digits
 from foro.learner import Learner
 from foro.types import Float64
@@ -33,7 +34,7 @@ class DemoResult:
     images: int = 0
     seconds: float = 0.0  # of FoRo alone, learning and predicting
     backbone: str = ""
-    prompt: str = ""
+    adapted: bool = False
 
     @property
     def done(self) -> int:
@@ -65,7 +66,7 @@ class DemoResult:
             "images_per_second": self.images / self.seconds,
             "peak_megabytes": peak_megabytes(),
             "backbone": self.backbone,
-            "prompt": self.prompt,
+            "adapted": self.adapted,
             "seed": self.seed,
         }
 
@@ -94,7 +95,7 @@ def run_demo(seed: int = 0) -> Iterator[DemoResult]:
         learner.learn(train_images[mine], labels)
         result.seconds += time.perf_counter() - start
         result.images += len(mine)
-        result.prompt = "empty" if learner.prompt is None else "evolved"
+        result.adapted = not learner.candidate.neutral
 
         features = learner.features(train_images[mine])
         if now == 0:
@@ -102,8 +103,9 @@ def run_demo(seed: int = 0) -> Iterator[DemoResult]:
         newest.partial_fit(scaler.transform(features), labels, classes=range(10))
         kept_features.append(features)
         kept_labels.extend(labels)
-        joint = Ridge(learner.encoder.regularisation_used, fit_intercept=False)
-        joint.fit(learner.encoder.project(np.concatenate(kept_features)), np.eye(10)[kept_labels])
+        assert isinstance(learner.head, KnowledgeEncoder)
+        joint = Ridge(learner.head.regularisation_used, fit_intercept=False)
+        joint.fit(learner.head.project(np.concatenate(kept_features)), np.eye(10)[kept_labels])
 
         for task, digits in enumerate(TASKS[: now + 1]):
             tested = [i for i, label in enumerate(test_labels) if label in digits]
@@ -117,7 +119,7 @@ def run_demo(seed: int = 0) -> Iterator[DemoResult]:
             answers = (
                 predicted,
                 newest.predict(scaler.transform(test_features[task])),
-                joint.predict(learner.encoder.project(test_features[task])).argmax(axis=1),
+                joint.predict(learner.head.project(test_features[task])).argmax(axis=1),
             )
             for name, answer in zip(LEARNERS, answers, strict=True):
                 result.accuracy[name][now, task] = np.mean(np.asarray(answer) == truth)

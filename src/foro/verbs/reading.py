@@ -70,10 +70,11 @@ def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
             "expected_accuracy": measured.get(None),
             "backbone": metadata["backbone"],
             "prompt_tokens": 0 if prompt is None else len(prompt),
+            "gains": "gains" in arrays,
             "tasks": metadata["tasks"],
             "seed": metadata["seed"],
             "settings": metadata["config"],
-            "regularisation": encoder["regularisation_used"],
+            "regularisation": encoder.get("regularisation_used"),
             "log": [asdict(event) for event in ledger.events],
         }
     except (KeyError, TypeError, AttributeError, ValueError) as error:

@@ -15,7 +15,7 @@ from foro.learner import Learner
 class Recipe:
     """What a new learner is made of; None stands for the usual, and says nothing about a model that is there.
 
-    ``like`` is another model whose backbone, settings, projection and prompt it takes, so that the two can be merged.
+    ``like`` is another model whose backbone, settings, projection and adaptation it takes: the two can be merged.
     """
 
     backbone: str | None = None

@@ -81,7 +81,7 @@ def teach(
         taught = _learn(model, *_whole(read_labelled(data), strict, model.learner.engine), held_out)
     else:
         taught = _stream(model, _stdin() if lines is None else lines, strict, held_out, chunk)
-    expected = model.learner.encoder.estimate().accuracy
+    expected = model.learner.head.estimate().accuracy
     return replace(taught, seconds=time.perf_counter() - start, expected_accuracy=expected)
 
 
@@ -129,7 +129,7 @@ def _learn(model: DurableLearner, good: Samples, skipped: tuple[UnreadableImage,
         right_before=None if before is None else before * report.held_out,
         right_after=None if after is None else after * report.held_out,
         skipped=skipped,
-        notes=(report.note,) if report.note else (),
+        notes=tuple(each for each in (report.note, report.adaptation) if each),
     )
 
 

@@ -29,7 +29,7 @@ def tasks() -> list[tuple[list[Any], list[str]]]:
 @pytest.mark.parametrize("layers", [1, 2])
 def test_layup_is_kem_without_projection(tiny_backbone: Backbone, layers: int, gamma: Any) -> None:
     layup = build("layup", tiny_backbone, readout_layers=layers, regularisation=gamma)
-    settings = {"projection_dim": None, "regularisation": gamma, "readout_layers": layers}
+    settings = {"projection_dim": None, "regularisation": gamma, "readout": f"cls{layers}"}
     kem = Learner(tiny_backbone, policy="none", **settings)
     for images, labels in tasks():
         assert layup.learn(images, labels).forward_passes == len(images)
@@ -42,7 +42,7 @@ def test_layup_is_kem_without_projection(tiny_backbone: Backbone, layers: int, g
 @pytest.mark.parametrize("gamma", ["auto", 0.3])
 def test_ranpac_is_kem_with_the_same_projection(tiny_backbone: Backbone, gamma: Any) -> None:
     ranpac = build("ranpac", tiny_backbone, seed=5, projection_dim=96, regularisation=gamma)
-    kem = Learner(tiny_backbone, policy="none", seed=5, projection_dim=96, regularisation=gamma)
+    kem = Learner(tiny_backbone, policy="none", seed=5, readout="cls", projection_dim=96, regularisation=gamma)
     for images, labels in tasks():
         ranpac.learn(images, labels)
         kem.learn(images, labels)
@@ -52,7 +52,7 @@ def test_ranpac_is_kem_with_the_same_projection(tiny_backbone: Backbone, gamma: 
 
 def test_adam_is_the_nearest_class_mean_by_angle(tiny_backbone: Backbone) -> None:
     adam = build("adam", tiny_backbone)
-    kem = Learner(tiny_backbone, policy="none", projection_dim=None)
+    kem = Learner(tiny_backbone, policy="none", readout="cls", projection_dim=None)
     learned: dict[str, list[Any]] = {}
     for images, labels in tasks():
         adam.learn(images, labels)
@@ -119,7 +119,7 @@ def test_the_original_solvers_leave_samples_out_as_their_papers_say() -> None:
 def test_the_original_solver_says_what_it_cannot_do() -> None:
     ridge = GridRidge(3, None, "held-out", 0)
     with np.errstate(over="ignore"), pytest.raises(InputError, match="cannot solve for γ"):
-        ridge.gather([np.full((20, 3), np.float32(1e30))], ["a", "b"] * 10)
+        ridge.absorb(np.full((20, 3), np.float32(1e30)), ["a", "b"] * 10)
     assert ridge.labels == []
 
 

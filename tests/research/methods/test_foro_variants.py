@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from foro.adaptation.search import Verdict
 from foro.backbones import Backbone
 from foro.errors import InputError
 from foro.research.methods.learner_method import LearnerMethod
@@ -27,6 +28,21 @@ def test_kem_passes_every_image_once_and_foro_more_often(tiny_backbone: Backbone
     assert passes["foro-paper"] == 32 + 4 * 40  # the history's sample, then K = 4 candidates for every image
 
 
+def test_foro_searches_gains_on_the_first_task_and_says_what_it_found(
+    tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Verdict, "kept", property(lambda _: True))
+    images, labels = textures(16)
+    method = build("foro", tiny_backbone)
+    assert isinstance(method, LearnerMethod)
+    cost = method.learn(images, labels)
+    assert cost.forward_passes == 64 + 2 * 4 * 32 + 64 + 64  # neutral, candidates, the check, the features
+    assert cost.note is not None
+    assert cost.note.startswith("adapted: ")
+    assert set(method.learner.candidate.arrays()) == {"gains"}
+    assert method.learn(images, labels).forward_passes == 64
+
+
 def test_nearest_mean_has_no_projection_and_predicts_the_smallest_angle(tiny_backbone: Backbone) -> None:
     images, labels = textures(10)
     method = build("fitness", tiny_backbone)
@@ -39,7 +55,7 @@ def test_nearest_mean_has_no_projection_and_predicts_the_smallest_angle(tiny_bac
         means / np.linalg.norm(means, axis=1)[:, None]
     ).T
     assert method.predict(images) == [names[number] for number in cosines.argmax(axis=1)]
-    assert method.learner.encoder.projection is None
+    assert method.learner.head.projection is None
 
 
 def test_mistakes_are_said_in_one_sentence() -> None:
@@ -49,7 +65,7 @@ def test_mistakes_are_said_in_one_sentence() -> None:
         find_method("kem").resolve({"policy": "freeze"})
     with pytest.raises(InputError, match="unknown setting 'learning_rate'"):
         find_method("foro").resolve({"learning_rate": 1})
-    with pytest.raises(InputError, match="population must be a whole number of at least 2, not 'many'"):
+    with pytest.raises(InputError, match="population must be a whole number of at least 2, or None, not 'many'"):
         find_method("foro").resolve({"population": "many"})
     with pytest.raises(InputError, match="already registered"):
         register("foro", row="FoRo")(find_method("foro"))

@@ -1,10 +1,12 @@
-"""Two ONNX graphs from a checkpoint: pixels to tokens, and tokens with prompts to the CLS of every layer.
+"""Two ONNX graphs from a checkpoint: pixels to tokens, and tokens with candidates to what is read of every layer.
 
 Only standard operators are used. Fused ones (``MultiHeadAttention``, ``BiasGelu``, opset 23's ``Attention``)
 gained less than 5 % on a CPU at 8 sequences a run, because matrix products take four fifths of the time.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from foro.backbones.graph.builder import Graph, GraphBuilder
 from foro.backbones.graph.linear import Precision, linear
 from foro.backbones.position import resample_position_embedding
 from foro.types import Float32
+
+_FLOAT = 1  # ONNX's number of float32
 
 
 def build_embed_graph(checkpoint: Checkpoint, image_size: int) -> Graph:
@@ -28,23 +32,31 @@ def build_embed_graph(checkpoint: Checkpoint, image_size: int) -> Graph:
     )
 
 
-def build_forward_graph(checkpoint: Checkpoint, precision: Precision = "float32", plain: bool = False) -> Graph:
-    """Graph from ``tokens`` (n, m, dim) and ``prompts`` (K, P, dim) to ``cls`` (K, n, depth, dim).
+def build_forward_graph(
+    checkpoint: Checkpoint, precision: Precision = "float32", plain: bool = False, gains: bool = False
+) -> Graph:
+    """Graph from ``tokens`` (n, m, dim) and ``prompts`` (K, P, dim) to ``layers`` (K, n, outputs, dim).
 
-    A ``plain`` one computes every token of the last block too: the yardstick of tests and benchmarks.
+    With ``gains`` it has one more input of that name, (K, depth, 3). A ``plain`` one computes every token of the last
+    block too: the yardstick of tests and benchmarks.
     """
     builder = GraphBuilder()
     transformer = Transformer(builder, checkpoint, precision)
-    layers = transformer.encode(transformer.insert_prompts("tokens", "prompts"), plain)
-    dim, depth = checkpoint.architecture.dim, checkpoint.architecture.depth
-    stacked = builder.add("Concat", *[builder.add("Unsqueeze", x, builder.integers(1)) for x in layers], axis=1)
+    sequences = transformer.insert_prompts("tokens", "prompts")
+    prefix = builder.integers(checkpoint.architecture.prefix_tokens)
+    first_patch = builder.add("Add", transformer.size("prompts", 1), prefix)
     candidates, images = transformer.size("prompts", 0), transformer.size("tokens", 0)
-    shape = builder.add("Concat", candidates, images, builder.integers(depth, dim), axis=0)
+    factors = transformer.factors("gains", images) if gains else None
+    read = transformer.encode(sequences, first_patch, plain, factors)
+    dim, depth, outputs = checkpoint.architecture.dim, checkpoint.architecture.depth, checkpoint.architecture.outputs
+    stacked = builder.add("Concat", *[builder.add("Unsqueeze", x, builder.integers(1)) for x in read], axis=1)
+    shape = builder.add("Concat", candidates, images, builder.integers(outputs, dim), axis=0)
+    inputs: dict[str, tuple[int | str, ...]] = {"tokens": ("n", "m", dim), "prompts": ("K", "P", dim)}
     return builder.finish(
-        {"tokens": ("n", "m", dim), "prompts": ("K", "P", dim)},
+        inputs | ({"gains": ("K", depth, 3)} if gains else {}),
         builder.add("Reshape", stacked, shape),
-        ("K", "n", depth, dim),
-        "cls",
+        ("K", "n", outputs, dim),
+        "layers",
     )
 
 
@@ -107,8 +119,27 @@ class Transformer:
         sequences: str = add("Reshape", joined, flat)
         return sequences
 
-    def encode(self, sequences: str, plain: bool = False) -> list[str]:
-        """CLS (B, dim) after every block, the last one after the final norm, of sequences (B, S, dim)."""
+    def factors(self, gains: str, images: str) -> list[list[str]]:
+        """For every block, what multiplies attention, MLP and queries of each sequence, (K * n,): exp of the gains.
+
+        ``gains`` is (K, depth, 3), ``images`` the number n as a vector of one integer.
+        """
+        add, builder = self._builder.add, self._builder
+        shape = add("Concat", self.size(gains, 0), images, builder.integers(self._architecture.depth, 3), axis=0)
+        each = add("Expand", add("Unsqueeze", add("Exp", gains), builder.integers(1)), shape)
+        flat = add("Reshape", each, builder.integers(-1, self._architecture.depth, 3))
+        numbers = [builder.constant(np.array(number, np.int64)) for number in range(max(3, self._architecture.depth))]
+        blocks = [add("Gather", flat, numbers[block], axis=1) for block in range(self._architecture.depth)]
+        return [[add("Gather", block, numbers[kind], axis=1) for kind in range(3)] for block in blocks]
+
+    def encode(
+        self, sequences: str, first_patch: str, plain: bool = False, factors: list[list[str]] | None = None
+    ) -> list[str]:
+        """What is read of sequences (B, S, dim), each (B, dim): the CLS after every block, then mean patch tokens.
+
+        The CLS of the last block is after the final norm. ``first_patch`` is where the patches begin, a vector of one
+        integer; ``factors`` multiply parts of the blocks, see ``factors``.
+        """
         add, builder, architecture = self._builder.add, self._builder, self._architecture
         batch, length = self.size(sequences, 0), self.size(sequences, 1)
         shape = add("Concat", batch, length, builder.integers(architecture.dim), axis=0)
@@ -121,10 +152,18 @@ class Transformer:
             row: str = add("Gather", add("Reshape", flat, shape), zero, axis=1)
             return row
 
+        def times(x: str, block: int, kind: int, axes: int, back: str | None = None) -> str:
+            """x times the factor of each sequence, as (B, …) with so many axes in all."""
+            if factors is None:
+                return x
+            spread = add("Reshape", factors[block][kind], builder.integers(-1, *[1] * (axes - 1)))
+            multiplied: str = add("Mul", x if back is None else add("Reshape", x, shape), spread)
+            return multiplied if back is None else str(add("Reshape", multiplied, back))
+
         # Between blocks the residual stream is (B * S, dim): Gemm wants matrices, and takes timm's weights
         # (out, in) without a transposed copy.
         x = add("Reshape", sequences, rows)
-        layers = []
+        layers, means = [], []
         whole = architecture.depth - (not plain)  # blocks of which every token is computed
         for index in range(architecture.depth):
             name = f"blocks.{index}"
@@ -137,18 +176,35 @@ class Transformer:
                 (query,) = self._projections(cls(normed), f"{name}.attn", 0, 1, one)
                 key, value = self._projections(normed, f"{name}.attn", 1, 3, split)
                 x = cls(x)
-            attended = add("Reshape", self._attention(query, key, value, f"{name}.attn"), rows)
+            attended = add("Reshape", self._attention(query, key, value, f"{name}.attn", index, times), rows)
             attended = self._scaled(self._linear(attended, f"{name}.attn.proj", self._precision), f"{name}.ls1.gamma")
-            x = add("Add", x, attended)
+            back = (3, rows) if index < whole else (2, None)
+            x = add("Add", x, times(attended, index, 0, *back))
             hidden = self._linear(self._norm(x, f"{name}.norm2"), f"{name}.mlp.fc1", self._precision)
             # Never quantised: in one block of the ViT-Ti, three or four tokens are 70 times larger here than
             # the median, and one scale for all leaves the rest with no digits (cosine 0.96, else 0.998).
             output = self._linear(self._activation(hidden), f"{name}.mlp.fc2", "float32")
-            x = add("Add", x, self._scaled(output, f"{name}.ls2.gamma"))
+            x = add("Add", x, times(self._scaled(output, f"{name}.ls2.gamma"), index, 1, *back))
             layers.append(cls(x) if index < whole else x)
+            if index in architecture.mean_blocks:
+                patches = add("Slice", add("Reshape", x, shape), first_patch, length, builder.integers(1))
+                means.append(self._mean(patches))
         if architecture.final_norm:
             layers[-1] = self._norm(layers[-1], "norm")
-        return layers
+        return layers + means
+
+    def _mean(self, patches: str) -> str:
+        """Mean (B, dim) of patches (B, m, dim), as a product with ones.
+
+        ``ReduceMean`` adds in an order that depends on B: an image that was learned among others could not be unlearned
+        alone.
+        """
+        add, builder = self._builder.add, self._builder
+        count = self.size(patches, 1)
+        ones = add("Expand", builder.constant(np.ones((1, 1), np.float32)), count)
+        total = add("Squeeze", add("MatMul", ones, patches), builder.integers(1))
+        mean: str = add("Div", total, add("Cast", count, to=_FLOAT))
+        return mean
 
     def _projections(self, x: str, name: str, first: int, last: int, shape: str) -> list[str]:
         """Queries, keys and values ``first`` to ``last`` of three, each (B, heads, tokens, head_dim)."""
@@ -162,11 +218,14 @@ class Transformer:
         parts = builder.add("Split", by_head, outputs=count, axis=0, num_outputs=count) if count > 1 else [by_head]
         return [builder.add("Squeeze", part, builder.integers(0)) for part in parts]
 
-    def _attention(self, query: str, key: str, value: str, name: str) -> str:
+    def _attention(
+        self, query: str, key: str, value: str, name: str, block: int, times: Callable[[str, int, int, int], str]
+    ) -> str:
         """Attended values (B, query tokens, heads, head_dim)."""
         add = self._builder.add
         if self._architecture.qk_norm:
             query, key = self._norm(query, f"{name}.q_norm"), self._norm(key, f"{name}.k_norm")
+        query = times(query, block, 2, 4)
         scale = self._builder.constant(np.array(self._architecture.head_dim**-0.5, np.float32))
         # onnxruntime folds the scale and this transposition into the product.
         scores = add("Mul", add("MatMul", query, add("Transpose", key, perm=[0, 1, 3, 2])), scale)

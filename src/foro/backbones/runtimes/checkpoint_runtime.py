@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from foro.backbones.runtimes.microbatch import ENOUGH_ON_CPU, run_in_pieces, seq
 from foro.errors import BackboneError, InputError
 from foro.images.preprocessing import Preprocessing
 from foro.types import Float32
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class CheckpointRuntime(ABC):
@@ -22,6 +26,8 @@ class CheckpointRuntime(ABC):
         self._preprocessing = checkpoint.preprocessing(image_size)
         self._source = checkpoint.origin or checkpoint
         self._memory_budget = memory_budget
+        self._gains: Float32 | None = None  # that are in the weights
+        self._twin: tuple[Float32, Self] | None = None  # the gains that were last asked for, and the runtime with them
         self._most_embedded = self._most_forwarded = ENOUGH_ON_CPU  # sequences of one run
 
     @property
@@ -54,14 +60,30 @@ class CheckpointRuntime(ABC):
         """SHA-256 of the weights in use."""
         return self._fingerprint
 
+    @property
+    def outputs(self) -> int:
+        """Tokens that ``forward`` gives for an image: the CLS of every layer, then mean patch tokens."""
+        return self._architecture.outputs
+
     def checkpoint(self) -> Checkpoint:
         """The weights, read from their file again: training needs them, running does not."""
-        if isinstance(self._source, Checkpoint):
-            return self._source
-        again = read_checkpoint(self._source)
-        if again.fingerprint != self._fingerprint:
+        again = self._source if isinstance(self._source, Checkpoint) else read_checkpoint(self._source)
+        if again is not self._source and again.fingerprint != self._fingerprint:
             raise BackboneError(f"the weights in {self._source} have changed since {self._name} was loaded from there")
-        return again
+        return again if self._gains is None else again.with_gains(self._gains)
+
+    def with_gains(self, gains: Float32 | None) -> Self:
+        """The same backbone with gains (depth, 3) in its weights, so that they cost nothing; None: itself."""
+        if gains is None:
+            return self
+        gains = _checked("Gains", gains, (self.depth, 3))
+        made = self._twin  # read once: another thread may ask for other gains meanwhile
+        if made is None or not np.array_equal(made[0], gains):
+            twin = self._rebuilt(self.checkpoint().with_gains(gains))
+            twin._source, twin._fingerprint = self._source, self._fingerprint
+            twin._gains = gains.copy() if self._gains is None else self._gains + gains
+            made = self._twin = (gains.copy(), twin)  # building one takes as long as loading a backbone
+        return made[1]
 
     def embed(self, pixels: Float32) -> Float32:
         """Tokens (n, m, dim) of preprocessed pixels (n, 3, image_size, image_size)."""
@@ -72,22 +94,33 @@ class CheckpointRuntime(ABC):
             tokens[start : start + step] = self._run_embed(pixels[start : start + step])
         return tokens
 
-    def forward(self, tokens: Float32, prompts: Float32 | None = None) -> Float32:
-        """CLS of every layer, (K, n, depth, dim), for prompts (K, P, dim); no prompt is one candidate of no tokens."""
+    def forward(self, tokens: Float32, prompts: Float32 | None = None, gains: Float32 | None = None) -> Float32:
+        """What is read of every layer, (K, n, outputs, dim), for prompts (K, P, dim) and gains (K, depth, 3).
+
+        Without prompts, candidates have none; without either there is one candidate.
+        """
         tokens = _checked("Tokens", tokens, ("n", self._architecture.tokens(self.image_size), self.dim))
-        empty = np.empty((1, 0, self.dim), np.float32)
+        if gains is not None:
+            gains = _checked("Gains", gains, ("K", self.depth, 3))
+        empty = np.empty((1 if gains is None else len(gains), 0, self.dim), np.float32)
         prompts = empty if prompts is None else _checked("Prompts", prompts, ("K", "P", self.dim))
+        if gains is not None and len(gains) != len(prompts):
+            raise InputError(f"{len(prompts)} prompts came with the gains of {len(gains)} candidates")
         length = tokens.shape[1] + prompts.shape[1]
         together = sequences_per_run(self._architecture, length, self._memory_budget, self._most_forwarded)
-        return run_in_pieces(self._run_forward, tokens, prompts, self.depth, together)
+        return run_in_pieces(self._run_forward, tokens, prompts, gains, self.outputs, together)
 
     @abstractmethod
     def _run_embed(self, pixels: Float32) -> Float32:
         """``embed`` of the pixels of one run."""
 
     @abstractmethod
-    def _run_forward(self, tokens: Float32, prompts: Float32) -> Float32:
-        """``forward`` of the tokens and prompts of one run."""
+    def _run_forward(self, tokens: Float32, prompts: Float32, gains: Float32 | None) -> Float32:
+        """``forward`` of the tokens and candidates of one run."""
+
+    @abstractmethod
+    def _rebuilt(self, checkpoint: Checkpoint) -> Self:
+        """A runtime of another checkpoint with the same settings."""
 
 
 def _checked(what: str, array: Float32, shape: tuple[int | str, ...]) -> Float32:

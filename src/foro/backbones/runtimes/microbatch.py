@@ -28,19 +28,20 @@ def sequences_per_run(architecture: Architecture, length: int, memory_budget: in
 
 
 def run_in_pieces(
-    run: Callable[[Float32, Float32], Float32],
+    run: Callable[[Float32, Float32, Float32 | None], Float32],
     tokens: Float32,
     prompts: Float32,
-    depth: int,
+    gains: Float32 | None,
+    outputs: int,
     together: int,
 ) -> Float32:
-    """CLS (K, n, depth, dim) of tokens (n, m, dim) and prompts (K, P, dim), ``together`` sequences a run."""
+    """What is read (K, n, outputs, dim) of tokens (n, m, dim) for K candidates, ``together`` sequences a run."""
     images, candidates = len(tokens), len(prompts)
-    cls = np.empty((candidates, images, depth, tokens.shape[2]), np.float32)
+    read = np.empty((candidates, images, outputs, tokens.shape[2]), np.float32)
     image_step = max(1, min(images, together))
     candidate_step = max(1, together // image_step)
     for k in range(0, candidates, candidate_step):
         for i in range(0, images, image_step):
             ks, ns = slice(k, k + candidate_step), slice(i, i + image_step)
-            cls[ks, ns] = run(tokens[ns], prompts[ks])
-    return cls
+            read[ks, ns] = run(tokens[ns], prompts[ks], None if gains is None else gains[ks])
+    return read

@@ -41,8 +41,23 @@ class OnnxBackbone(CheckpointRuntime):
             # Dynamic quantisation takes one scale from all it is given, so an image's result would depend on its
             # neighbours; alone, every sequence gets its own scale.
             self._most_forwarded = 1
-        self._embed = start_session(build_embed_graph(checkpoint, self.image_size), threads, providers)
-        self._forward = start_session(build_forward_graph(checkpoint, precision), threads, providers)
+        self._threads, self._providers = threads, providers
+        self._sessions: dict[str, onnxruntime.InferenceSession] = {}
+        self._start("embed", build_embed_graph(checkpoint, self.image_size))
+        self._start("forward", build_forward_graph(checkpoint, precision))
+
+    def _start(self, name: str, graph: Graph) -> None:
+        self._sessions[name] = start_session(graph, self._threads, self._providers)
+
+    def _rebuilt(self, checkpoint: Checkpoint) -> OnnxBackbone:
+        return OnnxBackbone(
+            checkpoint,
+            image_size=self.image_size,
+            threads=self._threads,
+            precision=self._precision,
+            providers=self._providers,
+            memory_budget=self._memory_budget,
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -50,12 +65,16 @@ class OnnxBackbone(CheckpointRuntime):
         return self._fingerprint if self._precision == "float32" else f"{self._fingerprint}-{self._precision}"
 
     def _run_embed(self, pixels: Float32) -> Float32:
-        tokens: Float32 = self._embed.run(None, {"pixels": pixels})[0]
+        tokens: Float32 = self._sessions["embed"].run(None, {"pixels": pixels})[0]
         return tokens
 
-    def _run_forward(self, tokens: Float32, prompts: Float32) -> Float32:
-        cls: Float32 = self._forward.run(None, {"tokens": tokens, "prompts": prompts})[0]
-        return cls
+    def _run_forward(self, tokens: Float32, prompts: Float32, gains: Float32 | None) -> Float32:
+        given = {"tokens": tokens, "prompts": prompts}
+        if gains is not None and "gains" not in self._sessions:  # only a search needs this graph
+            self._start("gains", build_forward_graph(self.checkpoint(), self._precision, gains=True))
+        session = self._sessions["forward" if gains is None else "gains"]
+        layers: Float32 = session.run(None, given if gains is None else {**given, "gains": gains})[0]
+        return layers
 
 
 def start_session(

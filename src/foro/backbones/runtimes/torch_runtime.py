@@ -50,20 +50,48 @@ class TorchBackbone(CheckpointRuntime):
             tokens: Float32 = model.norm_pre(model._pos_embed(model.patch_embed(self._tensor(pixels)))).cpu().numpy()
         return tokens
 
-    def _run_forward(self, tokens: Float32, prompts: Float32) -> Float32:
+    def _rebuilt(self, checkpoint: Checkpoint) -> TorchBackbone:
+        return TorchBackbone(
+            checkpoint, image_size=self.image_size, device=str(self._device), memory_budget=self._memory_budget
+        )
+
+    def _run_forward(self, tokens: Float32, prompts: Float32, gains: Float32 | None) -> Float32:
         torch, model = self._torch, self._model
         images, candidates = len(tokens), len(prompts)
+        first_patch = self._architecture.prefix_tokens + prompts.shape[1]
         with torch.inference_mode():
             shared = self._tensor(tokens).expand(candidates, -1, -1, -1)
             own = self._tensor(prompts)[:, None].expand(-1, images, -1, -1)
             x = torch.cat([shared[:, :, :1], own, shared[:, :, 1:]], dim=2).flatten(0, 1)
-            layers = []
-            for block in model.blocks:
-                x = block(x)
+            factors = None if gains is None else self._tensor(gains).exp()
+            layers, means = [], []
+            for number, block in enumerate(model.blocks):
+                if factors is None:
+                    x = block(x)
+                else:
+                    parts = zip(x.unflatten(0, (candidates, images)), factors[:, number], strict=True)
+                    x = torch.cat([self._gained(block, each, factor) for each, factor in parts])
                 layers.append(x[:, 0])
+                if number in self._architecture.mean_blocks:
+                    means.append(x[:, first_patch:].mean(dim=1))
             layers[-1] = model.norm(layers[-1])
-            cls: Float32 = torch.stack(layers, dim=1).unflatten(0, (candidates, images)).cpu().numpy()
-        return cls
+            read: Float32 = torch.stack(layers + means, dim=1).unflatten(0, (candidates, images)).cpu().numpy()
+        return read
+
+    def _gained(self, block: Any, x: Any, factors: Any) -> Any:
+        """A block with factors (3,) of its attention, its MLP and its queries."""
+        if self._architecture.qk_norm:
+            scaled = {f"q_norm.{name}": each * factors[2] for name, each in block.attn.q_norm.named_parameters()}
+        else:
+            rows = self._torch.ones(3 * self.dim, device=self._device)
+            rows[: self.dim] = factors[2]
+            scaled = {
+                f"qkv.{name}": each * (rows[:, None] if each.ndim == 2 else rows)
+                for name, each in block.attn.qkv.named_parameters()
+            }
+        attended = self._torch.func.functional_call(block.attn, scaled, (block.norm1(x),))
+        x = x + factors[0] * block.ls1(attended)
+        return x + factors[1] * block.ls2(block.mlp(block.norm2(x)))
 
     def _tensor(self, array: Float32) -> Any:
         # A copy: torch warns about read-only arrays that it could write to.

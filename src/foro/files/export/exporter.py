@@ -72,7 +72,9 @@ def _write_onnx(snapshot: Snapshot, path: Path, images: Images) -> tuple[list[Pa
         raise BackboneError(f"the weights of {backbone.name} cannot be read, which ONNX needs: load it by name")
     if "-" in backbone.fingerprint:
         raise BackboneError(f"{backbone.name} runs with quantised weights, which cannot be exported to ONNX")
-    files = write_onnx(path, build_model_graph(snapshot, backbone.checkpoint()), describe(snapshot))
+    checkpoint, gains = backbone.checkpoint(), snapshot.candidate.gains
+    graph = build_model_graph(snapshot, checkpoint if gains is None else checkpoint.with_gains(gains))
+    files = write_onnx(path, graph, describe(snapshot))
     return files, run_onnx(path, [backbone.preprocessing.crop(load_image(image)) for image in images])
 
 

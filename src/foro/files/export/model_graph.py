@@ -7,6 +7,7 @@ import numpy as np
 from foro.backbones import Checkpoint, Preprocessing
 from foro.backbones.graph.builder import Graph, GraphBuilder
 from foro.backbones.graph.vit import Transformer
+from foro.features.readout import EPSILON, Readout
 from foro.snapshot import Snapshot
 
 _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "tanh": "Tanh"}
@@ -23,12 +24,12 @@ def build_model_graph(snapshot: Snapshot, checkpoint: Checkpoint) -> Graph:
     size, classes = preprocessing.image_size, len(snapshot.labels)
     transformer = Transformer(builder, checkpoint)
     tokens = transformer.embed(_normalised(builder, "image", preprocessing), size)
-    if snapshot.prompt is not None:
-        tokens = transformer.insert_prompts(tokens, builder.weight("prompt", snapshot.prompt[None]))
-    h = _readout(builder, transformer.encode(tokens), snapshot.readout_layers)
-    if snapshot.projection is not None:
-        h = builder.add("MatMul", h, builder.weight("projection", np.ascontiguousarray(snapshot.projection.matrix)))
-        h = builder.add(_ACTIVATIONS[snapshot.projection.activation], h)
+    prompt, first_patch = snapshot.candidate.prompt, checkpoint.architecture.prefix_tokens
+    if prompt is not None:
+        tokens = transformer.insert_prompts(tokens, builder.weight("prompt", prompt[None]))
+        first_patch += len(prompt)
+    read = transformer.encode(tokens, builder.integers(first_patch))
+    h = _projected(builder, _readout(builder, read, snapshot.readout), snapshot)
     weights = np.ascontiguousarray(snapshot.weights, dtype=np.float32)
     scores = builder.add("MatMul", h, builder.weight("classifier", weights))
     sharpness = builder.constant(np.array(snapshot.sharpness, np.float32))
@@ -49,15 +50,39 @@ def _normalised(builder: GraphBuilder, image: str, preprocessing: Preprocessing)
     return shifted
 
 
-def _readout(builder: GraphBuilder, layers: list[str], readout_layers: int) -> str:
-    """Features (n, k · dim), as ``foro.features.readout`` makes them of CLS tokens."""
-    if readout_layers == 1:
-        return layers[-1]
+def _readout(builder: GraphBuilder, read: list[str], readout: Readout) -> list[str]:
+    """The tokens (n, dim) of a feature vector, as ``Readout`` makes them."""
+    if readout.raw:
+        return [read[readout.tokens[0].outputs[0]]]
+    return [_token(builder, [read[each] for each in token.outputs], token.centred) for token in readout.tokens]
+
+
+def _token(builder: GraphBuilder, parts: list[str], centred: bool) -> str:
+    normalised = [_normalised_token(builder, each, centred) for each in parts]
+    if len(normalised) == 1:
+        return normalised[0]
+    return _normalised_token(builder, builder.add("Sum", *normalised), centred=False)
+
+
+def _normalised_token(builder: GraphBuilder, token: str, centred: bool) -> str:
     add, last = builder.add, builder.integers(-1)
-    parts = []
-    for layer in layers[-readout_layers:]:
-        centred = add("Sub", layer, add("ReduceMean", layer, last))
-        deviation = add("Sqrt", add("ReduceMean", add("Mul", centred, centred), last))
-        parts.append(add("Div", centred, add("Add", deviation, builder.constant(np.array(1e-6, np.float32)))))
-    features: str = add("Concat", *parts, axis=-1)
-    return features
+    token = add("Sub", token, add("ReduceMean", token, last)) if centred else token
+    deviation = add("Sqrt", add("ReduceMean", add("Mul", token, token), last))
+    return str(add("Div", token, add("Add", deviation, builder.constant(np.array(EPSILON, np.float32)))))
+
+
+def _projected(builder: GraphBuilder, tokens: list[str], snapshot: Snapshot) -> str:
+    """What the classifier sees, (n, M)."""
+    add, projection = builder.add, snapshot.projection
+    together = tokens[0] if len(tokens) == 1 else add("Concat", *tokens, axis=-1)
+    if projection is None:
+        return str(together)
+    parts = tokens if projection.parts > 1 else [together]
+    blocks, start = [], 0
+    for number, (part, columns, scale) in enumerate(projection.blocks):
+        matrix = np.ascontiguousarray(projection.matrix[:, start : start + columns])
+        h = add("MatMul", parts[part], builder.weight(f"projection.{number}", matrix))
+        h = add(_ACTIVATIONS[projection.activation], h)
+        blocks.append(h if scale == 1.0 else add("Mul", h, builder.constant(np.array(scale, np.float32))))
+        start += columns
+    return str(blocks[0] if len(blocks) == 1 else add("Concat", *blocks, axis=-1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from foro.config import Regularisation, check_regularisation
+from foro.config import LearnerConfig, Regularisation, check_regularisation
 from foro.errors import InputError
 from foro.heads.head import Estimate, Head
-from foro.heads.projection import RandomProjection
+from foro.heads.projection import Block, RandomProjection
 from foro.heads.ridge.confidence import Confidence, leave_one_out_scores
 from foro.heads.ridge.forgotten import Forgotten
 from foro.heads.ridge.reservoir import Reservoir
@@ -44,6 +43,8 @@ class KnowledgeEncoder(Head):
         φ of the projection: ``relu``, ``gelu`` or ``tanh``.
     seed
         Of the projection and of the probes of the cross-validation.
+    blocks
+        Which part of the features each block of the projection's columns sees; see :class:`RandomProjection`.
 
     Examples
     --------
@@ -63,13 +64,19 @@ class KnowledgeEncoder(Head):
         regularisation: Regularisation = "auto",
         activation: str = "relu",
         seed: int = 0,
+        blocks: Sequence[Block] = (),
     ) -> None:
         if features < 1:
             raise InputError(f"features must be at least 1, not {features}")
-        projection = (
-            None if projection_dim is None else RandomProjection.draw(features, projection_dim, activation, seed)
-        )
+        projection = None
+        if projection_dim is not None:
+            projection = RandomProjection.draw(features, projection_dim, activation, seed, blocks)
         self._assemble(features, projection, regularisation, seed, Statistics(projection_dim or features))
+
+    @classmethod
+    def build(cls, features: int, blocks: Sequence[Block], config: LearnerConfig, seed: int) -> KnowledgeEncoder:
+        """A head for features of width d, with the settings of a learner."""
+        return cls(features, config.projection_dim, config.regularisation, config.activation, seed, blocks)
 
     def _assemble(
         self,
@@ -148,27 +155,9 @@ class KnowledgeEncoder(Head):
             self._statistics.add(blocks, classes)
             self._reservoir.add(features, names)
 
-    def unlearn(self, X: ArrayLike, labels: Sequence[Label] | NDArray[Any]) -> None:
-        """Unlearns samples that were absorbed before: the classifier is as if they had never been seen."""
-        features, names = self.checked(X, labels)
-        dropped = [name for name in dict.fromkeys(names) if name in self._forgotten and name not in self._labels]
-        with uninterrupted():
-            for name in dropped:
-                self.restore(name)
-            try:
-                self._unlearn(features, names)
-            finally:
-                for name in dropped:
-                    if name in self._labels:
-                        self.forget(name)
-
-    def _unlearn(self, features: Float64, names: list[Label]) -> None:
-        counts = self.counts
-        for name, count in Counter(names).items():
-            learned = counts.get(name, 0)
-            if count > learned:
-                raise InputError(f"cannot unlearn {count} samples of {name!r}: only {learned} were learned")
-        classes = np.array([self._labels.index(name) for name in names])
+    def take_back(self, features: Float64, labels: list[Label]) -> None:
+        """Unlearns samples (n, d): the classifier is as if they had never been seen."""
+        classes = np.array([self._labels.index(label) for label in labels])
         if not self._statistics.subtract(self.blocks(features), classes):
             raise InputError(NEVER_LEARNED)
         solution, self._solution = self._solution, None
@@ -180,7 +169,7 @@ class KnowledgeEncoder(Head):
                 self._solution = solution
                 raise InputError(NEVER_LEARNED) from None
         self._confidence = None
-        self._reservoir.remove(features, names)
+        self._reservoir.remove(features, labels)
         if not self.samples:
             self._reservoir = Reservoir(self.features)
         for name, count in self.counts.items():
@@ -310,6 +299,7 @@ class KnowledgeEncoder(Head):
         settings = {
             "features": self.features,
             "activation": self.projection.activation if self.projection else None,
+            "blocks": self.projection.blocks if self.projection else [],
             "regularisation": self.regularisation,
             "regularisation_used": gamma,
             "seed": self.seed,
@@ -331,7 +321,7 @@ class KnowledgeEncoder(Head):
         _check_state(arrays, settings)
         projection = None
         if settings["activation"] is not None:
-            projection = RandomProjection(arrays["projection"], settings["activation"])
+            projection = RandomProjection(arrays["projection"], settings["activation"], _blocks(settings))
         statistics = Statistics(arrays["cross"].shape[1])
         statistics.samples = settings["samples"]
         statistics.counts, statistics.cross = arrays["counts"], arrays["cross"].T
@@ -382,7 +372,7 @@ def _check_state(arrays: Arrays, settings: dict[str, Any]) -> None:
         "counts": (classes,),
         "tail": (len(arrays["tail_classes"]), size),
         **({"gram": (size * (size + 1) // 2,)} if settings["packed"] else {}),
-        **({"projection": (settings["features"], size)} if projected else {}),
+        **({"projection": (settings["features"] // _parts(settings), size)} if projected else {}),
         "reservoir.features": (kept, settings["features"]),
         "reservoir.counts": (kept,),
         **({"forgotten.cross": (len(forgotten), size), "forgotten.counts": (len(forgotten),)} if forgotten else {}),
@@ -397,3 +387,11 @@ def _check_state(arrays: Arrays, settings: dict[str, Any]) -> None:
             raise ValueError(f"{name} has the shape {arrays[name].shape}, not {shape}")
     if len(settings["labels"]) != classes or not (projected or settings["features"] == size):
         raise ValueError("labels or features do not fit the statistics")
+
+
+def _blocks(settings: dict[str, Any]) -> list[Block]:
+    return [(int(part), int(columns), float(scale)) for part, columns, scale in settings["blocks"]]
+
+
+def _parts(settings: dict[str, Any]) -> int:
+    return 1 + max((part for part, _, _ in _blocks(settings)), default=0)

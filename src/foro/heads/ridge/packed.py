@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from foro.heads.ridge import lapack
 from foro.types import Float64
 
-LARGEST = 46_340
-"""Largest size whose packed length fits LAPACK's 32-bit integers."""
-
 _FORMAT = b"N", b"U"  # transr, uplo
 
 

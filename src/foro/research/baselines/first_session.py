@@ -26,7 +26,7 @@ from foro.backbones.base import Backbone
 from foro.backbones.runtimes.torch_runtime import import_torch
 from foro.features.cache import FeatureCache
 from foro.features.extractor import Extractor
-from foro.features.readout import readout
+from foro.features.readout import Readout
 from foro.heads.head import Head, gather
 from foro.images.load import Images
 from foro.research.baselines.adapted_backbone import AdaptedBackbone
@@ -235,13 +235,14 @@ class FirstSessionMethod(Baseline):
     def _extractors(self, adapted: AdaptedBackbone | None) -> list[Extractor]:
         if self.cache is None:
             return [Extractor(source) for source in self.sources(adapted)]
-        return [CachedExtractor(source, self.cache, self.layers) for source in self.sources(adapted)]
+        return [CachedExtractor(source, self.cache) for source in self.sources(adapted)]
 
     def _features(self, images: Images, extractors: list[Extractor], doing: str) -> Iterator[Float32]:
         """Features (b, d) of images, in batches: for each source the CLS of its last layers, side by side."""
         with progress_bar(doing, len(images)) as advance:
-            for sources in zip(*(each.layers(images, None) for each in extractors), strict=True):
-                features = np.concatenate([readout(layers, self.layers) for layers in sources], axis=1)
+            readout = Readout.of(f"cls{self.layers}", self.backbone)
+            for sources in zip(*(each.features(images, readout) for each in extractors), strict=True):
+                features = np.concatenate(sources, axis=1)
                 yield features
                 advance(len(features))
 

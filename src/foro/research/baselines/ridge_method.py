@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from foro.config import check_regularisation
 from foro.errors import InputError
+from foro.heads.head import Head
 from foro.heads.ridge import KnowledgeEncoder
 from foro.research.baselines.first_session import FirstSessionMethod, FirstSessionSettings, gathered_for
 from foro.research.baselines.grid_ridge import VALUES, GammaChoice, GridRidge, held_out
@@ -45,7 +46,7 @@ class RidgeMethod(FirstSessionMethod):
     """Statistics of the CLS of ``layers`` layers, projected or not, and a ridge classifier from them."""
 
     settings: RidgeSettings
-    classifier: KnowledgeEncoder | GridRidge
+    classifier: Head
     choice: ClassVar[GammaChoice]  # how the method's own code chooses γ
 
     @property
@@ -56,7 +57,7 @@ class RidgeMethod(FirstSessionMethod):
     def settle(self) -> None:
         self.classifier.weights  # noqa: B018  solves, and keeps it
 
-    def make_classifier(self) -> KnowledgeEncoder | GridRidge:
+    def make_classifier(self) -> Head:
         width, settings = self.layers * self.backbone.dim, self.settings
         if settings.solver == "original":
             return GridRidge(width, self.projection_dim, self.choice, self.seed)
@@ -64,18 +65,17 @@ class RidgeMethod(FirstSessionMethod):
         return KnowledgeEncoder(width, self.projection_dim, "auto" if gamma == "held-out" else gamma, seed=self.seed)
 
     def gathered(self, batches: Iterable[NDArray[np.float32]], names: list[Label]) -> Callable[[], None]:
-        encoder = self.classifier
-        if isinstance(encoder, GridRidge):
-            return encoder.gather(batches, names)
-        if self.settings.regularisation != "held-out":
-            return gathered_for(encoder, batches, names)
+        head = self.classifier
+        if self.settings.solver == "original" or self.settings.regularisation != "held-out":
+            return gathered_for(head, batches, names)
+        assert isinstance(head, KnowledgeEncoder)
         features = np.concatenate(list(batches))
-        absorb = gathered_for(encoder, [features], names)
-        gamma = best_held_out(encoder.project(features), names, self.seed)
+        absorb = gathered_for(head, [features], names)
+        gamma = best_held_out(head.project(features), names, self.seed)
 
         def commit() -> None:
             absorb()
-            encoder.regularise(gamma)
+            head.regularise(gamma)
 
         return commit
 

@@ -17,8 +17,6 @@ from foro.research.methods.cached_learner import CachedLearner
 from foro.research.methods.method import LearnCost, Method, Settings
 from foro.types import Label
 
-TURNED_DOWN = "the evolved prompt did not help on images that the search had not seen: the empty one is kept"
-
 
 class LearnerMethod(Method):
     """A preset of ``Learner`` with the settings that make the method what it is; all others can be overridden."""
@@ -55,12 +53,11 @@ class LearnerMethod(Method):
             warnings.simplefilter("ignore", FoRoWarning)  # the note goes into the result instead
             report = self.learner.learn(images, labels)
         self.settle()
-        turned_down = report.generations > 0 and self.learner.prompt is None
-        return LearnCost(report.forward_passes, note=report.note or (TURNED_DOWN if turned_down else None))
+        return LearnCost(report.forward_passes, note=report.note or report.adaptation)
 
     def settle(self) -> None:
         """Solves for the classifier at once: its time and memory are part of learning, not of the first prediction."""
-        self.learner.encoder.weights  # noqa: B018  it is kept
+        self.learner.head.weights  # noqa: B018  it is kept
 
     def predict(self, images: Images) -> list[Label]:
         return self.learner.predict(images)

@@ -16,7 +16,7 @@ import numpy as np
 
 from foro.backbones import Backbone
 from foro.serve.problems import Problem
-from foro.serve.work.decoding import Pictures
+from foro.serve.work.decoder import Decoder
 from foro.snapshot import Snapshot
 from foro.types import Float32, Float64
 from foro.util.system import allowed_cores
@@ -66,9 +66,9 @@ class _Waiting:
 class Predictor:
     """A few threads that decode, and one that runs the backbone."""
 
-    def __init__(self, backbone: Backbone, pictures: Pictures) -> None:
+    def __init__(self, backbone: Backbone, decoder: Decoder) -> None:
         self._backbone = backbone
-        self._pictures = pictures
+        self._decoder = decoder
         self._waiting: deque[_Waiting] = deque()
         self._changed = threading.Condition()
         self._closed = False
@@ -94,7 +94,7 @@ class Predictor:
 
     def _decode(self, ticket: Ticket, position: int, data: bytes | None) -> None:
         try:
-            image = self._pictures(data)
+            image = self._decoder(data)
             if isinstance(image, Problem):
                 ticket.put(position, image)
                 return

@@ -26,7 +26,7 @@ class PublishedModel:
     @classmethod
     def of(cls, learner: Learner) -> PublishedModel:
         """Solves for the classifier, if it has changed: this may take a while."""
-        encoder, known = learner.encoder, bool(learner.labels)
+        encoder, known = learner.head, bool(learner.labels)
         return cls(
             version=learner.ledger.sequence,
             snapshot=learner.snapshot() if known else None,

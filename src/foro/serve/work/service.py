@@ -17,7 +17,7 @@ from foro.labels import check_label, find_label
 from foro.serve.problems import Problem
 from foro.serve.service_config import ServeConfig
 from foro.serve.work.admission import MEGABYTE, Admission
-from foro.serve.work.decoding import Pictures
+from foro.serve.work.decoder import Decoder
 from foro.serve.work.predictor import Predictor
 from foro.serve.work.published_model import PublishedModel
 from foro.serve.work.teacher import Teacher
@@ -37,8 +37,8 @@ class Service:
         self.name = self.path.name
         self.backbone = durable.learner.backbone
         self.admission = Admission(int(BODIES_AT_ONCE * config.most_megabytes * MEGABYTE), config.most_waiting)
-        self.pictures = Pictures(self.backbone.preprocessing, config.most_megapixels)
-        self.predictor = Predictor(self.backbone, self.pictures)
+        self.decode = Decoder(self.backbone.preprocessing, config.most_megapixels)
+        self.predictor = Predictor(self.backbone, self.decode)
         self.teacher = Teacher(durable, config.save_seconds)
 
     @property
@@ -49,7 +49,7 @@ class Service:
         """Learns encoded images under the given label; those that cannot be read are skipped."""
         label = _text_label(given)
         loop, pool = asyncio.get_running_loop(), self.predictor.pool
-        found = await asyncio.gather(*(loop.run_in_executor(pool, self.pictures, data) for data in images))
+        found = await asyncio.gather(*(loop.run_in_executor(pool, self.decode, data) for data in images))
         skipped = [{"index": at, "detail": each.detail} for at, each in enumerate(found) if isinstance(each, Problem)]
         readable = [each for each in found if isinstance(each, Image.Image)]
         if not readable:
@@ -58,7 +58,7 @@ class Service:
         def change(durable: DurableLearner) -> tuple[dict[str, Any], bool]:
             digest = sha256(b"".join(sha256(data or b"").digest() for data in images)).hexdigest()
             done = durable.seen(key) if key is not None else None
-            encoder = durable.learner.encoder
+            encoder = durable.learner.head
             (name,) = encoder.known_as([label])
             facts = {
                 "label": label,
@@ -104,7 +104,7 @@ class Service:
         """Takes forget back."""
 
         def change(durable: DurableLearner) -> Label:
-            label = find_label(text, durable.learner.encoder.forgotten)
+            label = find_label(text, durable.learner.head.forgotten)
             if label is None:
                 raise Problem(404, "unknown-label", "there is no such label to restore")
             durable.restore(label)
@@ -133,7 +133,7 @@ class Service:
             done = durable.seen(key) if key is not None else None
             other = read_other(uploaded, durable.learner)
             durable.merge(other, key=key)
-            return other.encoder.samples, done is not None
+            return other.head.samples, done is not None
 
         added, replayed = await self.teacher.make(change)
         published = self.published

@@ -128,9 +128,9 @@ class Teacher:
     def _publish(self) -> None:
         learner = self._durable.learner
         try:
-            accuracy = learner.encoder.estimate().accuracy if learner.labels else None
+            accuracy = learner.head.estimate().accuracy if learner.labels else None
             if accuracy is not None:
-                learner.ledger.measure(accuracy, learner.encoder.samples)
+                learner.ledger.measure(accuracy, learner.head.samples)
             self.published = PublishedModel.of(learner)
         except Exception:
             LOGGER.exception("the classifier could not be made anew: predictions go on with the last one")

@@ -32,7 +32,7 @@ def read_other(path: Path, mine: Learner) -> Learner:
             raise ValueError("a number is not finite")
         other = Learner.from_state(arrays, metadata, "the uploaded file", mine.backbone)
         check_labels(other.labels)
-        if min(other.encoder.counts.values(), default=0) < 0 or not 0 <= other.encoder.samples < 2**53:
+        if min(other.head.counts.values(), default=0) < 0 or not 0 <= other.head.samples < 2**53:
             raise ValueError("a count is negative")
     except Problem:
         raise
@@ -57,7 +57,7 @@ def _try(mine: Learner, other: Learner) -> None:
     try:
         twin.merge(other)
         if twin.labels:
-            twin.encoder.estimate()
+            twin.head.estimate()
     except Exception:
         raise Problem(422, "unreadable-model", "the statistics of the uploaded model make no sense") from None
 

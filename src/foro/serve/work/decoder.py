@@ -15,7 +15,7 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
 """Pillow knows more; some of them start other programs."""
 
 
-class Pictures:
+class Decoder:
     """Decodes; safe to be called by several threads."""
 
     def __init__(self, preprocessing: Preprocessing, most_megapixels: float) -> None:

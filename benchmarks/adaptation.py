@@ -1,0 +1,186 @@
+"""Does adaptation pay, at which price, and does the check know? Streams of data sets, backbones, sizes and seeds.
+
+python benchmarks/adaptation.py
+python benchmarks/adaptation.py --streams "vit-tiny-112 cifar100 0" --kinds gains,prompt --prices 10,30
+
+A stream's first task is searched on, two thirds of its classes; what is found is frozen, and the accuracy over all
+classes decides whether it was right to keep it. Done streams are kept in runs/adaptation.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import VIT_TINY, images_of
+from rich.console import Console
+from rich.table import Table
+
+from foro import KnowledgeEncoder, LearnerConfig, load_backbone
+from foro.adaptation.adaptation import Adaptation, TaskAdaptation
+from foro.adaptation.search import Verdict, hold_classes_out, plan, positions_of, search
+from foro.features.candidate import NEUTRAL, Candidate
+from foro.features.extractor import Extractor
+from foro.features.readout import Readout
+from foro.images.samples import Samples, stratified
+from foro.research.protocol.streams import class_incremental
+
+BACKBONES = {"nano": ("nano", None), "vit-tiny-224": (VIT_TINY, None), "vit-tiny-112": (VIT_TINY, 112)}
+STREAMS = ",".join(
+    [f"vit-tiny-112 cifar100 {seed}" for seed in range(4)]
+    + [f"vit-tiny-112 cub200 {seed}" for seed in range(3)]
+    + [f"nano cifar100 {seed}" for seed in range(2)]
+    + [f"nano cub200 {seed}" for seed in range(2)]
+    + ["vit-tiny-224 cifar100 0", "vit-tiny-224 cub200 0"]
+)
+CHECKS = ("unseen images of searched classes", "unseen classes alone", "unseen classes among all")
+
+
+class Trial:
+    """One stream: its first task, the classes that come later, and a head for features of any candidate."""
+
+    def __init__(self, name: str, options: argparse.Namespace) -> None:
+        kind, data, seed = name.split()
+        place, size = BACKBONES[kind]
+        dataset = images_of(data, options.train_per_class, options.test_per_class)
+        tasks = len(dataset.train.positions) // options.first_classes
+        stream = class_incremental(dataset, tasks, int(seed))
+        self.first = stream.train(stream.tasks[0])
+        later = [stream.tasks[number] for number in range(options.classes // options.first_classes)]
+        self.train = [stream.train(task) for task in later]
+        self.test = [stream.test(task) for task in later]
+        self.backbone = load_backbone(place, image_size=size, threads=options.threads)
+        self.readout = Readout.of("groups", self.backbone)
+        self.head = KnowledgeEncoder(
+            self.readout.features, options.size, seed=int(seed), blocks=self.readout.blocks(options.size)
+        )
+        self.seed = int(seed)
+
+    def right(self, candidate: Candidate) -> np.ndarray:
+        """Whether each test image (n,) of all classes is classified correctly with a candidate."""
+        head, extractor = self.head.blank(), Extractor(self.backbone)
+
+        def features(part: Samples) -> np.ndarray:
+            return np.concatenate(list(extractor.features(part.images, self.readout, candidate)))
+
+        for part in self.train:
+            head.absorb(features(part), part.labels)
+        return np.concatenate([np.array(head.predict(features(part))) == np.array(part.labels) for part in self.test])
+
+
+def adapt(trial: Trial, kind: str, price: float) -> dict[str, Any]:
+    """Searches one stream's first task, and what each check says of what was found."""
+    config = LearnerConfig.from_preset("adapt", adaptation=kind, search_price=price)
+    extractor = Extractor(trial.backbone)
+    task = TaskAdaptation(extractor, trial.readout, trial.head.projection, config, Adaptation(), trial.seed)
+    labels, generator = trial.first.labels, np.random.default_rng([trial.seed, 7])
+    planned = plan(price * len(labels), task.population, config.search_images, config.generations)
+    if planned is None:
+        return {"kind": kind, "price": price, "planned": None}
+    start = time.perf_counter()
+    held = hold_classes_out(labels, generator)
+    sample = extractor.sample(trial.first.images)
+    unseen = positions_of(labels, held)
+    others = np.setdiff1d(np.arange(len(labels)), unseen)
+    chosen = others[stratified([labels[each] for each in others], planned.images, generator)]
+    aside = np.setdiff1d(others, chosen)
+    neutral = sample.layers(NEUTRAL)
+    history = task._activations(neutral)
+    judge = sample.judge(task._fitness(neutral[chosen], [labels[each] for each in chosen], history), chosen)
+    found = search(judge, task.space, task._evolution(), planned.generations, config.patience)
+    seconds = time.perf_counter() - start
+    adapted = sample.layers(found.candidate)
+
+    def verdict(rows: np.ndarray, judged: np.ndarray) -> dict[str, float] | None:
+        """The gain on the judged rows, by leave-one-out heads that know the rows."""
+        if len(judged) < 2:
+            return None
+        names, places = [labels[each] for each in rows], np.searchsorted(rows, judged)
+        before, after = (
+            task._fitness(each[rows], names, history).cross_entropy(each[rows])[places] for each in (neutral, adapted)
+        )
+        found = Verdict.of(before, after)
+        return {"gain": found.gain, "error": found.error}
+
+    everything = np.arange(len(labels))
+    return {
+        "kind": kind,
+        "price": price,
+        "planned": [planned.images, found.generations],
+        "passes": extractor.forward_passes,
+        "seconds": seconds,
+        "checks": dict(
+            zip(CHECKS, (verdict(others, aside), verdict(unseen, unseen), verdict(everything, unseen)), strict=True)
+        ),
+        "right": trial.right(found.candidate).tolist(),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--streams", default=STREAMS, help="backbone, data set and seed, separated by commas")
+    parser.add_argument("--kinds", default="gains,prompt")
+    parser.add_argument("--prices", default="30", help="multiples of the first task's own passes")
+    parser.add_argument("--first-classes", type=int, default=10)
+    parser.add_argument("--classes", type=int, default=50, help="of all tasks together")
+    parser.add_argument("--train-per-class", type=int, default=20)
+    parser.add_argument("--test-per-class", type=int, default=10)
+    parser.add_argument("--size", type=int, default=2048, help="M")
+    parser.add_argument("--threads", type=int)
+    options = parser.parse_args()
+    done = Path("runs/adaptation.jsonl")
+    done.parent.mkdir(exist_ok=True)
+    rows = [json.loads(line) for line in done.read_text().splitlines()] if done.exists() else []
+    shape = [options.first_classes, options.classes, options.train_per_class, options.test_per_class, options.size]
+    for name in options.streams.split(","):
+        trial: Trial | None = None
+        neutral: list[bool] | None = None
+        for kind in options.kinds.split(","):
+            for price in map(float, options.prices.split(",")):
+                key = [name, shape, kind, price]
+                if any(row["key"] == key for row in rows):
+                    continue
+                trial = trial or Trial(name, options)
+                neutral = neutral or trial.right(NEUTRAL).tolist()
+                rows.append({"key": key, "neutral": neutral, **adapt(trial, kind, price)})
+                with done.open("a") as file:
+                    file.write(json.dumps(rows[-1]) + "\n")
+    show([row for row in rows if row["key"][1] == shape])
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """What each stream gained, and how often each check decided as the accuracy over all classes does."""
+    console = Console(width=150)
+    table = Table(title="accuracy over all classes in %, adapted on the first task and frozen")
+    for heading in ("stream", "evolved", "price", "neutral", "adapted", "gain ± s.e.", *CHECKS):
+        table.add_column(heading, justify="left" if heading in ("stream", "evolved") else "right")
+    counts = {check: {True: [0, 0], False: [0, 0]} for check in CHECKS}
+    for row in rows:
+        if row["planned"] is None:
+            continue
+        before, after = np.array(row["neutral"], float), np.array(row["right"], float)
+        gain, error = 100 * (after - before).mean(), 100 * (after - before).std(ddof=1) / np.sqrt(len(after))
+        said = []
+        for check in CHECKS:
+            found = row["checks"][check]
+            said.append("–" if found is None else f"{found['gain']:+.3f} ± {found['error']:.3f}")
+            if found is not None:
+                kept = found["gain"] > found["error"] if check != CHECKS[0] else found["gain"] > 0
+                counts[check][kept][int(gain > 0 if kept else gain <= 0)] += 1
+        accuracies = f"{100 * before.mean():.1f}", f"{100 * after.mean():.1f}", f"{gain:+.1f} ± {error:.1f}"
+        table.add_row(row["key"][0], row["kind"], f"{row['price']:g}", *accuracies, *said)
+    console.print(table)
+    table = Table(title="the check against the accuracy over all classes (the first is FoRo 0.1's: any gain counts)")
+    for heading in ("check", "kept and right", "kept and wrong", "refused and right", "refused and wrong"):
+        table.add_column(heading, justify="left" if heading == "check" else "right")
+    for check, found in counts.items():
+        table.add_row(check, *map(str, (found[True][1], found[True][0], found[False][1], found[False][0])))
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""What reading more than the last CLS brings: accuracy over all classes at equal M, for several readouts.
+
+python benchmarks/readout.py
+python benchmarks/readout.py --sets "nano cifar100,vit-tiny-112 cub200" --seeds 3
+
+Layers are computed once and kept in runs/features; a row that is there is not computed again (runs/readout.jsonl).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from common import VIT_TINY, images_of
+from rich.console import Console
+from rich.table import Table
+
+from foro import KnowledgeEncoder, load_backbone
+from foro.backbones import Backbone
+from foro.features.cache import FeatureCache
+from foro.features.readout import Readout
+from foro.images.task_images import TaskImages
+from foro.research.datasets.dataset import Dataset
+from foro.research.methods.cached_learner import CachedExtractor
+
+BACKBONES = {"nano": ("nano", None), "vit-tiny-224": (VIT_TINY, None), "vit-tiny-112": (VIT_TINY, 112)}
+SETS = "nano cifar100,nano cub200,vit-tiny-112 cifar100,vit-tiny-112 cub200,vit-tiny-224 cifar100,vit-tiny-224 cub200"
+
+
+def readouts(backbone: Backbone) -> Iterator[tuple[str, Readout]]:
+    """Readouts by what they read."""
+    groups = Readout.of("groups", backbone)
+    last, *earlier, means = groups.tokens
+    yield "last CLS", Readout.of("cls", backbone)
+    yield "last and earlier CLS in one projection", Readout.of(f"cls{len(earlier) + 1}", backbone)
+    halves = [replace(each, share=0.5 / len(earlier)) for each in earlier]
+    yield "last CLS ½, earlier CLS ½", replace(groups, tokens=(last, *halves))
+    yield "last CLS ½, mean tokens ½", replace(groups, tokens=(last, replace(means, share=0.5)))
+    yield "groups: last CLS ½, earlier CLS ¼, mean tokens ¼", groups
+
+
+def layers(backbone: Backbone, dataset: Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """What is read of the train and the test images, (n, outputs, dim) each."""
+    extractor = CachedExtractor(backbone, FeatureCache(Path("runs/features")))
+    parts = (TaskImages(part, np.arange(len(part))) for part in (dataset.train, dataset.test))
+    train, test = (np.concatenate(list(extractor.layers(images))) for images in parts)
+    return train, test
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default=SETS, help="backbone and data set, separated by commas")
+    parser.add_argument("--seeds", type=int, default=3, help="of the projection")
+    parser.add_argument("--size", type=int, default=8192, help="M")
+    parser.add_argument("--train-per-class", type=int, default=30, help="CUB-200 has 8 here")
+    parser.add_argument("--test-per-class", type=int, default=20, help="CUB-200 has 4 here")
+    parser.add_argument("--threads", type=int, default=None)
+    options = parser.parse_args()
+    done = Path("runs/readout.jsonl")
+    done.parent.mkdir(exist_ok=True)
+    rows = [json.loads(line) for line in done.read_text().splitlines()] if done.exists() else []
+    wanted = []
+    for each in options.sets.split(","):
+        name, data = each.split()
+        place, size = BACKBONES[name]
+        dataset = images_of(data, options.train_per_class, options.test_per_class)
+        backbone = load_backbone(place, image_size=size, threads=options.threads)
+        read = None
+        for title, readout in readouts(backbone):
+            for seed in range(options.seeds):
+                key = [each, dataset.description, options.size, title, seed]
+                wanted.append(key)
+                if any(row["key"] == key for row in rows):
+                    continue
+                read = read or layers(backbone, dataset)
+                blocks = () if readout.together else readout.blocks(options.size)
+                head = KnowledgeEncoder(readout.features, options.size, seed=seed, blocks=blocks)
+                head.absorb(readout(read[0]), dataset.train.labels)
+                answers = zip(head.predict(readout(read[1])), dataset.test.labels, strict=True)
+                accuracy = 100 * float(np.mean([answer == label for answer, label in answers]))
+                rows.append({"key": key, "accuracy": accuracy, "gamma": head.regularisation_used})
+                with done.open("a") as file:
+                    file.write(json.dumps(rows[-1]) + "\n")
+    show([row for row in rows if row["key"] in wanted], options.size)
+
+
+def show(rows: list[dict], size: int) -> None:
+    """One table: readouts down, backbones and data sets across; means and standard errors over seeds."""
+    sets = list(dict.fromkeys(row["key"][0] for row in rows))
+    console = Console(width=150)
+    for name in sets:
+        console.print(f"{name}: {next(row['key'][1] for row in rows if row['key'][0] == name)}")
+    table = Table(title=f"accuracy in % over all classes, M = {size}, γ by cross-validation, ± s.e. over projections")
+    table.add_column("the head sees")
+    for name in sets:
+        table.add_column(name, justify="right")
+    for title in dict.fromkeys(row["key"][3] for row in rows):
+        cells = []
+        for name in sets:
+            found = [row["accuracy"] for row in rows if row["key"][0] == name and row["key"][3] == title]
+            error = np.std(found, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else 0.0
+            cells.append(f"{np.mean(found):.1f} ± {error:.1f}" if found else "")
+        table.add_row(title, *cells)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

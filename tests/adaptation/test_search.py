@@ -1,0 +1,135 @@
+"""The search on one task: what it may cost, what it finds, and what the check makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foro.adaptation.evolution import Evolution, Space
+from foro.adaptation.fitness import Fitness
+from foro.adaptation.history import ActivationHistory
+from foro.adaptation.search import (
+    FEWEST_GENERATIONS,
+    FEWEST_IMAGES,
+    Verdict,
+    hold_classes_out,
+    plan,
+    positions_of,
+    search,
+)
+from foro.features.candidate import NEUTRAL, Candidate
+from foro.features.readout import Readout, Token
+from foro.features.sample import LocalSample
+from foro.heads.projection import RandomProjection
+
+LABELS = [0, 1, 2] * 10
+LAST = Readout("cls", 3, (Token((1,)),), together=True, raw=True)
+SPACES = {
+    "prompt": Space(3, 2, prompt_tokens=1),
+    "gains": Space(3, 2, gains=True),
+    "both": Space(3, 2, prompt_tokens=1, gains=True),
+}
+
+
+def layers_with(candidate: Candidate, labels: list[int]) -> np.ndarray:
+    """CLS of two layers that tell the classes apart the better, the nearer each number of the candidate is to 1."""
+    noise = np.random.default_rng(0).standard_normal((len(labels), 2, 3)).astype(np.float32)
+    numbers = [each.ravel() for each in (candidate.prompt, candidate.gains) if each is not None] or [np.zeros(3)]
+    distance = float(np.mean(np.concatenate(numbers) - 1) ** 2) * 3
+    noise[:, -1] += np.eye(3, dtype=np.float32)[labels] * 4 / (1 + distance)
+    return noise
+
+
+def forward(tokens: np.ndarray, candidates: Sequence[Candidate]) -> np.ndarray:
+    return np.stack([layers_with(each, [LABELS[int(i)] for i in tokens[:, 0, 0]]) for each in candidates])
+
+
+@pytest.mark.parametrize("kind", SPACES)
+def test_search_finds_a_better_candidate_and_stops_when_nothing_gets_better(kind: str) -> None:
+    space = SPACES[kind]
+    tokens = np.arange(30, dtype=np.float32).reshape(30, 1, 1)
+    neutral = forward(tokens, [NEUTRAL])[0]
+    projection = RandomProjection.draw(3, 64, "relu", 0)
+    history = ActivationHistory.of(neutral)
+    fitness = Fitness.on(neutral, LABELS, LAST, projection, "auto", history, terms="entropy")
+    evolution = Evolution(space.initial(), seed=1)
+    judge = LocalSample(forward, tokens).judge(fitness, np.arange(30))
+    found = search(judge, space, evolution, generations=60, patience=5)
+    assert found.fitness < fitness(neutral)
+    assert found.fitness == pytest.approx(fitness(forward(tokens, [found.best])[0]))
+    assert found.candidate.same_as(space.candidate(evolution.distribution.mean))  # which needs no luck
+    assert fitness(forward(tokens, [found.candidate])[0]) < fitness(neutral)
+    assert (found.best.prompt is None, found.best.gains is None) == (kind == "gains", kind == "prompt")
+    before, after = (fitness.cross_entropy(forward(tokens, [each])[0]) for each in (NEUTRAL, found.best))
+    assert Verdict.of(before, after).kept
+    assert not Verdict.of(after, before).kept
+    assert not Verdict.of(before, before).kept
+
+    flat = search(lambda candidates: [fitness(neutral)] * len(candidates), space, evolution, 60, patience=3)
+    assert flat.generations == 4
+
+
+def test_a_verdict_is_the_paired_gain_against_its_standard_error() -> None:
+    before, after = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.5, 2.1, 2.0, 3.5])
+    verdict = Verdict.of(before, after)
+    assert verdict.gain == pytest.approx(0.475)
+    assert verdict.error == pytest.approx(np.std([0.5, -0.1, 1.0, 0.5], ddof=1) / 2)
+    assert verdict.kept
+    assert str(verdict).startswith("adapted: cross-entropy -0.475 ± 0.225 on classes that the search did not see")
+    assert not Verdict(0.2, 0.2).kept  # more than one standard error, not as much
+    assert not Verdict(-0.3, 0.1).kept
+    assert str(Verdict(-0.3, 0.1)).startswith("not adapted: cross-entropy +0.300 ± 0.100 on classes")
+    assert not Verdict.of(before[:1], after[:1]).kept  # one sample says nothing of its error
+
+
+@given(
+    passes=st.floats(0, 1e6),
+    population=st.integers(2, 20),
+    images=st.integers(16, 500),
+    generations=st.integers(1, 60),
+)
+def test_the_price_bounds_the_passes(passes: float, population: int, images: int, generations: int) -> None:
+    found = plan(passes, population, images, generations)
+    enough = population * min(images, FEWEST_IMAGES) * min(generations, FEWEST_GENERATIONS)
+    assert (found is not None) == (passes >= enough)
+    if found is not None:
+        assert found.images * found.generations * population <= passes
+        assert min(images, FEWEST_IMAGES) <= found.images <= images
+        assert min(generations, FEWEST_GENERATIONS) <= found.generations <= generations
+        if found.images > FEWEST_IMAGES:  # fewer images come first, then fewer generations
+            assert found.generations == generations
+        if (found.images, found.generations) != (images, generations):  # and what may be spent, is
+            assert (found.images + 1) * (found.generations + 1) * population > passes
+
+
+def test_plans_of_lessons() -> None:
+    assert plan(3 * 80, 12, 300, 30) is None  # ten classes of eight images
+    assert plan(3 * 640, 12, 300, 30) is not None
+    assert plan(0, 12, 300, 30) is None
+    free = plan(1e9, 12, 300, 30)
+    assert free is not None
+    assert (free.images, free.generations) == (300, 30)
+    small = plan(32 * 4 * 3, 4, 32, 3)  # who asks for three generations gets them
+    assert small is not None
+    assert (small.images, small.generations) == (32, 3)
+
+
+@given(classes=st.integers(4, 60), seed=st.integers(0, 100))
+def test_a_third_of_the_classes_and_at_least_two_are_held_out(classes: int, seed: int) -> None:
+    labels = [f"class {number % classes}" for number in range(3 * classes)]
+    held = hold_classes_out(labels, np.random.default_rng(seed))
+    assert held < set(labels)
+    assert len(held) == max(2, round(classes / 3))
+    assert len(set(labels) - held) >= 2
+    assert held == hold_classes_out(labels, np.random.default_rng(seed))
+    positions = positions_of(labels, held)
+    assert [labels[each] in held for each in range(len(labels))] == [each in positions for each in range(len(labels))]
+
+
+def test_which_classes_are_held_out_is_chance() -> None:
+    labels = list(range(12))
+    assert len({tuple(sorted(hold_classes_out(labels, np.random.default_rng(seed)))) for seed in range(5)}) > 1
