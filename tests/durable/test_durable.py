@@ -107,7 +107,8 @@ def _pairs(first: Any, second: Any) -> list[tuple[Any, Any]]:
         {"policy": "none", "head": "nearest-mean"},
     ],
     ids=lambda config: "-".join(
-        [config.get("policy", "paper"), *(str(config[key]) for key in ("adaptation", "readout", "head") if key in config)]
+        str(config.get(key, other))
+        for key, other in (("policy", "paper"), ("adaptation", ""), ("readout", ""), ("head", ""))
     ),
 )
 def test_what_was_learned_and_not_saved_is_replayed_exactly_and_without_images(

@@ -32,7 +32,8 @@ def difference(backbone: Backbone, prompts: int) -> float:
     size = backbone.image_size
     pixels = random.standard_normal((3, 3, size, size)).astype(np.float32)
     prompt = random.standard_normal((prompts, backbone.dim)).astype(np.float32) if prompts else None
-    frozen = backbone.forward(backbone.embed(pixels), None if prompt is None else prompt[None])[0, :, backbone.depth - 1]
+    last, prompts = backbone.depth - 1, None if prompt is None else prompt[None]
+    frozen = backbone.forward(backbone.embed(pixels), prompts)[0, :, last]
     given = None if prompt is None else torch.from_numpy(prompt)
     trainable = cls_features(trainable_vit(backbone), torch.from_numpy(pixels), given).detach().cpu().numpy()
     return float(np.abs(trainable - frozen).max() / np.abs(frozen).max())
