@@ -136,7 +136,8 @@ def test_too_little_to_judge_leaves_features_neutral_and_says_what_to_do(
     assert task.verdict is None
     assert task.extractor.forward_passes == task.generations == 0
     assert task.note is not None
-    assert f"features are not adapted: {len(labels)} images of {classes} classes are too few" in task.note
+    named = "1 class" if classes == 1 else f"{classes} classes"
+    assert f"features are not adapted: {len(labels)} images of {named} are too few" in task.note
     assert "teach a new model with more of both in its first lesson" in task.note
 
 

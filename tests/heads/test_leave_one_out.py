@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foro.features.readout import readout
 from foro.heads.ridge.leave_one_out import leave_one_out
 
 
@@ -17,12 +16,3 @@ def test_closed_form_equals_refitting_without_each_sample(samples: int, size: in
         others = np.arange(samples) != left_out
         W = np.linalg.solve(H[others].T @ H[others] + 0.7 * np.eye(size), H[others].T @ Y[others])
         assert np.allclose(scores[left_out], H[left_out] @ W)
-
-
-def test_readout_is_the_last_cls_or_the_standardised_last_few() -> None:
-    layers = np.random.default_rng(0).normal(3, 2, (4, 5, 6)).astype(np.float32)
-    assert np.array_equal(readout(layers), layers[:, -1])
-    several = readout(layers, 2).reshape(4, 2, 6)
-    assert np.allclose(several.mean(axis=2), 0, atol=1e-5)
-    assert np.allclose(several.std(axis=2), 1, atol=1e-4)
-    assert np.allclose(readout(layers[:1], 2), several[:1].reshape(1, -1))
