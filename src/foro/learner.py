@@ -227,6 +227,10 @@ class Learner:
         """The calibrated probability of each of ``labels`` (n, c), for each image."""
         return self.snapshot().probabilities(images)
 
+    def familiarity(self, images: Images) -> Float64:
+        """The chance (n,) that each image is of any known class at all; NaN where too little was learned to tell."""
+        return self.snapshot().familiarity(images)
+
     def top(self, images: Images, k: int = 5) -> list[list[tuple[Label, float]]]:
         """The k most likely labels of each image with their probabilities, best first."""
         return self.snapshot().top(images, k)
@@ -241,7 +245,7 @@ class Learner:
 
     def snapshot(self) -> Snapshot:
         """The learner as it is now, for predicting: read-only, safe to use by other threads while this one learns."""
-        return replace(self._uncalibrated(), sharpness=self.head.sharpness)
+        return replace(self._uncalibrated(), sharpness=self.head.sharpness, familiar=self.head.familiarity())
 
     def export(self, path: str | Path, images: Images | None = None) -> Exported:
         """Writes ``.onnx`` or a small ``.safetensors`` to predict with elsewhere; checked on images, or on digits."""
@@ -331,9 +335,9 @@ class Learner:
         )
 
     def accuracy_on(self, samples: Gathered) -> float | None:
-        """Share of samples that are classified correctly; None where none of their labels is known."""
+        """Share of samples that are classified correctly; None with one label, or where none of theirs is known."""
         assert samples.features is not None
-        if not set(self.labels).intersection(samples.labels):
+        if len(self.labels) < 2 or not set(self.labels).intersection(samples.labels):
             return None
         answers = zip(self.head.predict(samples.features), samples.labels, strict=True)
         return float(np.mean([answer == label for answer, label in answers]))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from foro.features.candidate import Candidate
     from foro.features.extractor import Extractor
     from foro.features.readout import Readout
+    from foro.heads.familiarity import Familiarity
     from foro.heads.projection import RandomProjection
     from foro.images.preprocessing import Preprocessing
 
@@ -38,12 +39,13 @@ ROWS = 8
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Of one image: the probability of each of ``labels`` (c,), or why it cannot be read."""
+    """Of one image: the probability of each of ``labels`` (c,) if it is of one of them, or why it cannot be read."""
 
     image: ImageSource
     labels: tuple[Label, ...]
     probabilities: Float64 | None
     unreadable: UnreadableImage | None = None
+    unknown: float | None = None  # the chance that it is of none of ``labels``; None: not known
 
     def top(self, k: int = 1) -> list[tuple[Label, float]]:
         """The k most likely labels with their probabilities, best first."""
@@ -72,6 +74,7 @@ class Snapshot:
     readout: Readout
     extractor: Extractor
     source: str | None = None  # where the backbone comes from, if by name
+    familiar: Familiarity | None = None  # what tells known classes from others
 
     def predict(self, images: Images) -> list[Label]:
         """The most likely label of each image."""
@@ -80,6 +83,18 @@ class Snapshot:
     def probabilities(self, images: Images) -> Float64:
         """The probability of each of ``labels`` (n, c), for each image."""
         return probabilities(self.scores(images), self.sharpness)
+
+    def familiarity(self, images: Images) -> Float64:
+        """The chance (n,) that each image is of any of ``labels`` at all; NaN where that is not known."""
+        return np.asarray(1 - self.answers(images)[1])
+
+    def answers(self, images: Images) -> tuple[Float64, Float64]:
+        """The probability of each of ``labels`` (n, c), and the chance (n,) that an image is of none of them."""
+        parts = [self.answer_features(part) for part in self.features(images, "predicting")]
+        if not parts:
+            return np.zeros((0, len(self.labels))), np.zeros(0)
+        likely, unknown = zip(*parts, strict=True)
+        return np.concatenate(likely), np.concatenate(unknown)
 
     def top(self, images: Images, k: int = 5) -> list[list[tuple[Label, float]]]:
         """The k most likely labels of each image with their probabilities, best first."""
@@ -101,11 +116,13 @@ class Snapshot:
         with closing(ordered_map(read, images, at_once) if at_once > 1 else (read(each) for each in images)) as decoded:
             while batch := list(islice(decoded, at_once)):
                 with without_bars():
-                    rows = iter(self.probabilities([each for each in batch if isinstance(each, Image.Image)]))
+                    likely, unknown = self.answers([each for each in batch if isinstance(each, Image.Image)])
+                    rows = zip(likely, unknown.tolist(), strict=True)
                 for each in batch:
                     image = asked.pop(0)
                     if isinstance(each, Image.Image):
-                        yield Prediction(image, self.labels, next(rows))
+                        row, stranger = next(rows)
+                        yield Prediction(image, self.labels, row, None, stranger if self.familiar else None)
                     else:
                         yield Prediction(
                             image, self.labels, None, UnreadableImage(position, each, image_name(image, position))
@@ -155,10 +172,22 @@ class Snapshot:
             scores[start : start + ROWS] = (projected @ self.weights)[: len(part)]
         return scores
 
-    def pixel_probabilities(self, pixels: Float32) -> Float64:
-        """The probability of each of ``labels`` (n, c) for pixels (n, 3, S, S) that are prepared already."""
+    def answer_features(self, features: Float32) -> tuple[Float64, Float64]:
+        """``answers`` for feature vectors (n, d)."""
+        scores = self.score_features(features)
+        unknown = np.full(len(features), np.nan)
+        if self.familiar is not None:
+            rows, given = np.zeros((ROWS, features.shape[1])), np.zeros((ROWS, len(self.labels)))
+            for start in range(0, len(features), ROWS):
+                part = features[start : start + ROWS]
+                rows[: len(part)], given[: len(part)] = part, scores[start : start + ROWS]
+                unknown[start : start + ROWS] = self.familiar.unknown(rows, given)[: len(part)]
+        return probabilities(scores, self.sharpness), unknown
+
+    def pixel_answers(self, pixels: Float32) -> tuple[Float64, Float64]:
+        """``answers`` for pixels (n, 3, S, S) that are prepared already."""
         layers = self.extractor.forward(self.extractor.backbone.embed(pixels), [self.candidate])[0]
-        return probabilities(self.score_features(self.readout(layers)), self.sharpness)
+        return self.answer_features(self.readout(layers))
 
 
 def best_labels(labels: Sequence[Label], values: Float64, k: int) -> list[tuple[Label, float]]:

@@ -135,7 +135,9 @@ def _show(model: Path, taught: "Taught", learner: "Learner") -> None:
     typer.echo(f"learned   {images} of {classes} in {taught.seconds:.1f} s ({speed:.0f} images a second)")
     if taught.new_labels:
         typer.echo(f"new       {named(taught.new_labels)}")
-    if taught.accuracy_after is None:
+    if len(learner.labels) == 1:
+        typer.echo("accuracy  not measured: there is one class, and every answer would be right")
+    elif taught.accuracy_after is None:
         typer.echo("accuracy  not measured: too few images to hold a tenth of them out")
     else:
         before = "not known before" if taught.accuracy_before is None else f"{taught.accuracy_before:.1%} before"

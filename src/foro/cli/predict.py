@@ -27,6 +27,7 @@ Form = Callable[[str, Answers, str | None], str | None]
 """The line for an image, its answers or what is wrong with it; None is no line."""
 
 UNKNOWN = "unknown"
+UNKNOWN_AT = 0.5
 WIDEST = 60
 """Columns for the path on a terminal."""
 
@@ -45,6 +46,12 @@ def predict(
     unknown_below: Annotated[
         float, typer.Option(min=0.0, max=1.0, help=f'Answer "{UNKNOWN}" where the confidence is below this.')
     ] = 0.0,
+    unknown_at: Annotated[
+        float,
+        typer.Option(
+            min=0.0, max=1.0, help=f'Answer "{UNKNOWN}" where the chance of no known class is at least this; 1: never.'
+        ),
+    ] = UNKNOWN_AT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object on a line for each image.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a CSV table.")] = False,
     backbone: BackbonePlace = None,
@@ -52,9 +59,10 @@ def predict(
 ) -> None:
     """The most likely label of each image, and how sure the model is.
 
-    Of many answers with 80 % confidence, about 80 % are right: foro evaluate shows how well that holds. Answers come in
-    the order of the images, as soon as they are there; without a terminal, with tabs between path, label and
-    confidence.
+    Of many answers with 80 % confidence, about 80 % are right: foro evaluate shows how well that holds. An image that
+    is more likely of no known class than of any is "unknown", and its confidence is that chance, which assumes that
+    one image in five is. Answers come in the order of the images, as soon as they are there; without a terminal, with
+    tabs between path, label and confidence.
 
     Examples:
 
@@ -66,7 +74,7 @@ def predict(
 
         find photos -name "*.jpg" | foro predict pets.foro - --json | jq .label
 
-        foro predict pets.foro door.jpg --unknown-below 0.6
+        foro predict pets.foro door.jpg --unknown-at 0.3
     """
     from foro.images.paths import find_images, paths_in
     from foro.snapshot import BATCH
@@ -86,7 +94,7 @@ def predict(
     predictions = snapshot.predict_each(asked, strict, 1 if streamed else BATCH)
     bar = nullcontext(lambda _more: None) if terminal or streamed else progress_bar("predicting", len(found))
     with bar as advance:
-        skipped = _print(predictions, form, top, unknown_below, advance)
+        skipped = _print(predictions, form, top, unknown_below, unknown_at, advance)
     end(skipped, listed=not as_json)
 
 
@@ -95,6 +103,7 @@ def _print(
     form: Form,
     top: int,
     unknown_below: float,
+    unknown_at: float,
     advance: Callable[[int], None],
 ) -> list[UnreadableImage]:
     """Prints the predictions; returns the images that could not be read."""
@@ -103,8 +112,13 @@ def _print(
     for each in predictions:
         best = each.top(top)
         answers: Answers = [{"label": label, "confidence": round(sure, 6)} for label, sure in best]
-        if best and best[0][1] < unknown_below:
+        chance = None if each.unknown is None else round(each.unknown, 6)
+        if best and chance is not None and unknown_at <= chance and unknown_at < 1:
+            answers = [{"label": UNKNOWN, "confidence": chance, "known": False}]
+        elif best and best[0][1] < unknown_below:
             answers = [{**answers[0], "label": UNKNOWN, "known": False}]
+        if answers:
+            answers[0]["unknown"] = chance
         line = form(str(each.image), answers, each.unreadable.reason if each.unreadable else None)
         if line is not None:
             typer.echo(line)

@@ -14,6 +14,7 @@ from foro.features.candidate import Candidate
 from foro.features.extractor import Extractor
 from foro.features.readout import Readout
 from foro.files import INFERENCE_ONLY, read_model, write_model
+from foro.heads.familiarity import Familiarity
 from foro.heads.projection import RandomProjection
 from foro.snapshot import Snapshot
 from foro.types import Arrays
@@ -34,13 +35,20 @@ def read_snapshot(path: str | Path, backbone: str | Path | Backbone | None = Non
         width = projection.matrix.shape[1] if projection else encoder["features"]
         if weights.shape != (width, len(labels)):
             raise ModelFileError(f"{path} is not a model of one piece: its weights have the shape {weights.shape}")
-        sharpness = encoder["sharpness"]
+        sharpness, familiar, prefix = encoder["sharpness"], None, "encoder.familiarity."
+        if encoder.get("familiarity") is not None:
+            parts = {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
+            familiar = Familiarity.from_state(parts, encoder["familiarity"])
+            if len(familiar.offsets) != len(labels):
+                raise ValueError("not every label is known to be familiar")
         source, found = taught_backbone(path, metadata["backbone"], backbone)
         readout = Readout.of(metadata["config"]["readout"], found)
     except (KeyError, TypeError, AttributeError) as error:
         raise ModelFileError(f"{path} lacks a part of its model ({error})") from None
+    except ValueError as error:
+        raise ModelFileError(f"{path} is not a model of one piece: {error}") from None
     candidate = Candidate.from_arrays(arrays)
-    return Snapshot(labels, weights, sharpness, candidate, projection, readout, Extractor(found), source)
+    return Snapshot(labels, weights, sharpness, candidate, projection, readout, Extractor(found), source, familiar)
 
 
 def write_inference(snapshot: Snapshot, path: str | Path) -> None:
@@ -50,6 +58,10 @@ def write_inference(snapshot: Snapshot, path: str | Path) -> None:
     if projection is not None:
         arrays["encoder.projection"] = projection.matrix
     arrays |= snapshot.candidate.arrays()
+    telling = None
+    if snapshot.familiar is not None:
+        parts, telling = snapshot.familiar.state()
+        arrays |= {f"encoder.familiarity.{name}": each for name, each in parts.items()}
     metadata: dict[str, Any] = {
         INFERENCE_ONLY: True,
         "backbone": describe_backbone(snapshot.extractor.backbone, snapshot.source),
@@ -60,6 +72,7 @@ def write_inference(snapshot: Snapshot, path: str | Path) -> None:
             "activation": projection.activation if projection else None,
             "blocks": projection.blocks if projection else [],
             "sharpness": snapshot.sharpness,
+            "familiarity": telling,
         },
     }
     write_model(path, arrays, metadata)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from foro.config import LearnerConfig
 from foro.errors import InputError
 from foro.heads.calibration import TYPICAL_SHARPNESS, probabilities
+from foro.heads.familiarity import Familiarity
 from foro.heads.projection import Block, RandomProjection
 from foro.labels import check_labels, same_labels
 from foro.types import Arrays, Float32, Float64, Label
@@ -152,6 +153,10 @@ class Head(ABC):
     def estimate(self) -> Estimate:
         """The accuracy to expect, overall and for each label, from samples that are left out one at a time."""
         return Estimate(None, 0, dict.fromkeys(self.labels, (0, 0)))
+
+    def familiarity(self) -> Familiarity | None:
+        """What tells samples of known classes from others; None where that is not known."""
+        return None
 
     def project(self, X: ArrayLike) -> Float64:
         """What the classifier sees of features X (n, d), shape (n, M)."""

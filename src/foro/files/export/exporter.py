@@ -44,10 +44,10 @@ def export_model(snapshot: Snapshot, path: str | Path, images: Images | None = N
     if images is not None and not len(images):
         raise InputError("there is no image to check the export on")
     checked = _digits() if images is None else images
-    expected = snapshot.probabilities(checked)
+    expected = _with_unknown(*snapshot.answers(checked))
     files, found = kinds[path.suffix.lower()](snapshot, path, checked)
     difference = float(np.abs(found - expected).max()) if found.shape == expected.shape else np.inf
-    same = int((found.argmax(axis=1) == expected.argmax(axis=1)).sum()) if np.isfinite(difference) else 0
+    same = int((found[:, 1:].argmax(axis=1) == expected[:, 1:].argmax(axis=1)).sum()) if np.isfinite(difference) else 0
     if not difference <= TOLERANCE:
         for file in files:
             file.unlink(missing_ok=True)
@@ -60,7 +60,7 @@ def export_model(snapshot: Snapshot, path: str | Path, images: Images | None = N
 
 def _write_safetensors(snapshot: Snapshot, path: Path, images: Images) -> tuple[list[Path], NDArray[Any]]:
     write_inference(snapshot, path)
-    return [path], read_snapshot(path, snapshot.extractor.backbone).probabilities(images)
+    return [path], _with_unknown(*read_snapshot(path, snapshot.extractor.backbone).answers(images))
 
 
 def _write_onnx(snapshot: Snapshot, path: Path, images: Images) -> tuple[list[Path], NDArray[Any]]:
@@ -103,16 +103,26 @@ def describe(snapshot: Snapshot) -> dict[str, str]:
 
 
 def run_onnx(path: Path, crops: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
-    """Probabilities (n, c) of crops (S, S, 3) by bare ONNX Runtime, eight at a time."""
+    """The chance of being unknown and probabilities (n, 1 + c) of crops (S, S, 3) by bare ONNX Runtime.
+
+    Eight are run at a time; the chance is 0 where the model does not know it.
+    """
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    parts = [
-        session.run(["probabilities"], {"image": np.stack(crops[start : start + 8])})[0]
-        for start in range(0, len(crops), 8)
-    ]
-    found: NDArray[np.float32] = np.concatenate(parts)
-    return found
+    told = {each.name for each in session.get_outputs()}
+    parts = []
+    for start in range(0, len(crops), 8):
+        given = {"image": np.stack(crops[start : start + 8])}
+        (likely,) = session.run(["probabilities"], given)
+        unknown = session.run(["unknown"], given)[0] if "unknown" in told else np.zeros(len(likely))
+        parts.append(_with_unknown(likely, unknown))
+    return np.concatenate(parts)
+
+
+def _with_unknown(likely: NDArray[Any], unknown: NDArray[Any]) -> NDArray[Any]:
+    """Both as one array (n, 1 + c)."""
+    return np.concatenate([np.nan_to_num(unknown)[:, None], likely], axis=1)
 
 
 def _digits() -> NDArray[np.uint8]:

@@ -38,7 +38,9 @@ class Confidence:
         return Confidence.fit(np.delete(self.scores[kept], number, axis=1), classes - (classes > number))
 
     def estimate(self, labels: list[Label]) -> Estimate:
-        """Accuracy, overall and for each of the labels."""
+        """Accuracy, overall and for each of the labels; with one label any answer is right, which says nothing."""
+        if len(labels) < 2:
+            return Estimate(None, 0, dict.fromkeys(labels, (0, 0)))
         right = self.scores.argmax(axis=1) == self.classes
         classes = {
             label: (int((self.classes == number).sum()), int(right[self.classes == number].sum()))

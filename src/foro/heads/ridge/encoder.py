@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from foro.config import LearnerConfig, Regularisation, check_regularisation
 from foro.errors import InputError
+from foro.heads.familiarity import FEW, Coefficients, Familiarity
 from foro.heads.head import Estimate, Head
 from foro.heads.projection import Block, RandomProjection
 from foro.heads.ridge.confidence import Confidence, leave_one_out_scores
 from foro.heads.ridge.forgotten import Forgotten
+from foro.heads.ridge.moments import Moments, class_left_out_scores
 from foro.heads.ridge.reservoir import Reservoir
 from foro.heads.ridge.solver import Solver
 from foro.heads.ridge.statistics import Classes, Statistics
@@ -93,6 +95,7 @@ class KnowledgeEncoder(Head):
         self._statistics = statistics
         self.regularise(regularisation)
         self._reservoir = Reservoir(features)
+        self._moments = Moments(features, projection.parts if projection else 1)
         self._forgotten: dict[Label, Forgotten] = {}
 
     def regularise(self, regularisation: Regularisation) -> None:
@@ -102,6 +105,7 @@ class KnowledgeEncoder(Head):
         self._solver = Solver(self._statistics, gamma, self.seed)
         self._solution: tuple[Float64, float] | None = None
         self._confidence: Confidence | None = None
+        self._coefficients: Coefficients | None = None
 
     @property
     def labels(self) -> list[Label]:
@@ -154,6 +158,7 @@ class KnowledgeEncoder(Head):
             self._solution, self._confidence, self._labels = None, None, list(known)
             self._statistics.add(blocks, classes)
             self._reservoir.add(features, names)
+            self._moments.add(features, names)
 
     def take_back(self, features: Float64, labels: list[Label]) -> None:
         """Unlearns samples (n, d): the classifier is as if they had never been seen."""
@@ -170,6 +175,7 @@ class KnowledgeEncoder(Head):
                 raise InputError(NEVER_LEARNED) from None
         self._confidence = None
         self._reservoir.remove(features, labels)
+        self._moments.subtract(features, labels)
         if not self.samples:
             self._reservoir = Reservoir(self.features)
         for name, count in self.counts.items():
@@ -192,6 +198,7 @@ class KnowledgeEncoder(Head):
             self._solution, self._confidence, self._labels = None, None, list(known)
             self._statistics.merge(other._statistics, numbers)
             self._reservoir.merge(other._reservoir.renamed(names))
+            self._moments.merge(other._moments, names)
             for label, dropped in other._forgotten.items():
                 self._put_away(names[label], replace(dropped, reservoir=dropped.reservoir.renamed(names)))
 
@@ -246,6 +253,8 @@ class KnowledgeEncoder(Head):
             self._solution = np.delete(weights, number, axis=1), gamma
         if self._confidence is not None:
             self._confidence = self._confidence.without(number)
+            if len(self._labels) <= FEW:
+                self._coefficients = None  # too few classes remain to go by the best score
         label = self._labels.pop(number)
         self._statistics.drop(number)
         self._solver.drop(number)
@@ -262,6 +271,17 @@ class KnowledgeEncoder(Head):
         Exact for the present γ. A sample that is the only one of its label cannot be judged.
         """
         return self._measured().estimate(self._labels)
+
+    def familiarity(self) -> Familiarity | None:
+        """What tells samples of known classes from others, fitted on samples left out with their whole class."""
+        self._measured()
+        if self._coefficients is None and len(self._labels) < FEW:
+            judged, classes = self._judged()
+            nothing = np.zeros(len(judged))
+            self._coefficients = self._moments.fit(
+                self._reservoir.features[judged], classes, self._labels, nothing, nothing
+            )
+        return self._moments.familiarity(self._labels, self._coefficients)
 
     def blank(self, thin_limit: int | None = None) -> KnowledgeEncoder:
         """An encoder with the same projection and settings that has learned nothing.
@@ -294,6 +314,13 @@ class KnowledgeEncoder(Head):
             arrays["weights"] = weights.T
             arrays["confidence.scores"] = confidence.scores.astype(np.float32)
             arrays["confidence.classes"] = confidence.classes
+        moments, moments_settings = self._moments.state()
+        arrays |= {f"moments.{name}": array for name, array in moments.items()}
+        familiarity = self.familiarity() if self._labels else None
+        telling = None
+        if familiarity is not None:
+            parts, telling = familiarity.state()
+            arrays |= {f"familiarity.{name}": array for name, array in parts.items()}
         if self._forgotten:
             arrays |= Forgotten.state(self._forgotten)
         settings = {
@@ -309,6 +336,8 @@ class KnowledgeEncoder(Head):
             "forgotten": self.forgotten,
             "reservoir": reservoir,
             "sharpness": confidence.sharpness if confidence else None,
+            "moments": moments_settings,
+            "familiarity": telling,
         }
         return arrays, settings
 
@@ -338,6 +367,10 @@ class KnowledgeEncoder(Head):
         kept = {name: arrays[f"reservoir.{name}"] for name in ("features", "classes", "counts")}
         encoder._reservoir = Reservoir.from_state(kept, settings["reservoir"], encoder._labels)
         encoder._forgotten = Forgotten.from_state(arrays, settings["forgotten"])
+        prefix = "moments."
+        moments = {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
+        encoder._moments.restore(moments, settings["moments"])
+        encoder._coefficients = Coefficients.from_settings(settings["familiarity"])
         return encoder
 
     def _solve(self) -> tuple[Float64, float]:
@@ -351,17 +384,29 @@ class KnowledgeEncoder(Head):
         """What the samples of the reservoir say of the present classifier."""
         weights, gamma = self._solve()
         if self._confidence is None:
-            counts, reservoir = self.counts, self._reservoir
-            judged = [number for number, label in enumerate(reservoir.labels) if counts[label] > 1]
-            classes = np.array([self._labels.index(reservoir.labels[number]) for number in judged], dtype=np.int64)
+            reservoir, statistics = self._reservoir, self._statistics
+            judged, classes = self._judged()
             rows = self.project(reservoir.features[judged])
             scores = rows @ weights
+            self._coefficients = None
             if judged:
                 leverages = self._solver.leverages(rows, [reservoir.hashes[number] for number in judged], gamma)
                 targets = np.asarray(classes[:, None] == np.arange(len(self._labels)), dtype=np.float64)
+                counts = statistics.counts.astype(np.float64)
+                of_means = (statistics.cross / counts).T @ weights
+                strangers = class_left_out_scores(scores, classes, leverages, counts, of_means)
                 scores = leave_one_out_scores(scores, targets, leverages)
+                if len(self._labels) >= FEW:
+                    best = scores.max(axis=1), strangers.max(axis=1)
+                    self._coefficients = self._moments.fit(reservoir.features[judged], classes, self._labels, *best)
             self._confidence = Confidence.fit(scores, classes)
         return self._confidence
+
+    def _judged(self) -> tuple[list[int], Classes]:
+        """The samples of the reservoir that can be left out of their class, and their classes."""
+        counts, labels = self.counts, self._reservoir.labels
+        judged = [number for number, label in enumerate(labels) if counts[label] > 1]
+        return judged, np.array([self._labels.index(labels[number]) for number in judged], dtype=np.int64)
 
 
 def _check_state(arrays: Arrays, settings: dict[str, Any]) -> None:

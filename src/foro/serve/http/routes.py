@@ -194,9 +194,10 @@ def _top(given: object, asked: int) -> int:
 def _result(found: Any, labels: list[str], most: int) -> dict[str, Any]:
     if isinstance(found, Problem):
         return {"error": found.body()}
-    best = best_labels(labels, found, most)
+    best = best_labels(labels, found.probabilities, most)
     top = [{"label": label, "confidence": round(sure, DIGITS)} for label, sure in best]
-    return {**top[0], "top": top}
+    unknown = None if found.unknown is None else round(found.unknown, DIGITS)
+    return {**top[0], "unknown": unknown, "top": top}
 
 
 def _classes(published: PublishedModel) -> dict[str, Any]:

@@ -41,7 +41,11 @@ class Choice(Shape):
 
 
 class Prediction(Choice):
-    top: list[Choice] = Field(description="the most likely labels, best first")
+    unknown: float | None = Field(
+        description="the chance that the image is of none of the labels; null while too little was learned to tell",
+        examples=[0.04],
+    )
+    top: list[Choice] = Field(description="the most likely labels, best first, as far as it is of one of them")
 
 
 class Refused(Shape):

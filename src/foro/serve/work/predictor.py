@@ -25,18 +25,26 @@ TOGETHER = 16
 """Most images of a batch; the backbone cuts it further as suits it."""
 
 
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """How likely each label is (c,), and the chance that an image is of none of them; None: not known."""
+
+    probabilities: Float64
+    unknown: float | None
+
+
 class Ticket:
     """One request: its images go their own ways, and the answer is given when the last one is through."""
 
     def __init__(self, snapshot: Snapshot, count: int) -> None:
         self.snapshot = snapshot
-        self.results: list[Float64 | Problem | None] = [None] * count
+        self.results: list[Answer | Problem | None] = [None] * count
         self._left = count
         self._lock = threading.Lock()
         self._loop = asyncio.get_running_loop()
         self.done: asyncio.Future[None] = self._loop.create_future()
 
-    def put(self, position: int, result: Float64 | Problem) -> None:
+    def put(self, position: int, result: Answer | Problem) -> None:
         self.results[position] = result
         with self._lock:
             self._left -= 1
@@ -109,9 +117,10 @@ class Predictor:
     def _run(self) -> None:
         while batch := self._next():
             try:
-                likely = batch[0].ticket.snapshot.pixel_probabilities(np.stack([each.pixels for each in batch]))
-                for each, row in zip(batch, likely, strict=True):
-                    each.ticket.put(each.position, row)
+                snapshot = batch[0].ticket.snapshot
+                answers = snapshot.pixel_answers(np.stack([each.pixels for each in batch]))
+                for each, likely, unknown in zip(batch, *answers, strict=True):
+                    each.ticket.put(each.position, Answer(likely, float(unknown) if snapshot.familiar else None))
             except Exception as error:
                 for each in batch:
                     each.ticket.fail(error)
