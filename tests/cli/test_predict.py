@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from foro import Learner
 from tests.bad_images import BAD, UNUSUAL, write_images
@@ -77,8 +78,8 @@ def test_patterns_folders_files_and_the_standard_input(model: Path, digits: Path
 
 
 def test_what_it_is_not_sure_of_is_unknown(model: Path, digits: Path) -> None:
-    sure = foro("predict", model, digits / "test", "--unknown-below", 0.9)
-    plain = foro("predict", model, digits / "test")
+    sure = foro("predict", model, digits / "test", "--unknown-below", 0.9, "--unknown-at", 1)
+    plain = foro("predict", model, digits / "test", "--unknown-at", 1)
     for line, before in zip(sure.lines, plain.lines, strict=True):
         label, confidence = line.split("\t")[1:]
         assert (label == "unknown") == (float(confidence) < 0.9)
@@ -86,6 +87,39 @@ def test_what_it_is_not_sure_of_is_unknown(model: Path, digits: Path) -> None:
     row = json.loads(foro("predict", model, digits / "test" / "8", "--unknown-below", 1, "--json").lines[0])
     assert row["label"] == "unknown"
     assert row["known"] is False
+
+
+def test_what_is_of_no_known_class_is_unknown(model: Path, digits: Path, tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (8, 64, 64, 3), np.uint8)
+    for number, image in enumerate(noise):
+        Image.fromarray(image).save(tmp_path / f"{number}.png")
+    strange = [json.loads(line) for line in foro("predict", model, tmp_path, "--json", "--top", 2).lines]
+    for row in strange:
+        assert row["label"] == row["top"][0]["label"] == "unknown"
+        assert row["known"] is False
+        assert row["confidence"] == row["unknown"] >= 0.5
+        assert row["top"][1]["confidence"] <= 1 - row["unknown"]
+    known = [json.loads(line) for line in foro("predict", model, digits / "test", "--json").lines]
+    assert np.mean([row["label"] != "unknown" for row in known]) > 0.8
+    learner = Learner.load(model)
+    paths = sorted((digits / "test").glob("*/*.png"))
+    chances = {row["image"]: row["unknown"] for row in known}
+    assert np.allclose([1 - chances[str(path)] for path in paths], learner.familiarity(paths), atol=1e-5)
+    always = foro("predict", model, paths[0], "--unknown-at", 0)
+    never = foro("predict", model, tmp_path, "--unknown-at", 1)
+    assert always.lines[0].split("\t")[1] == "unknown"
+    assert not any(line.split("\t")[1] == "unknown" for line in never.lines)
+
+
+def test_one_class_does_not_take_everything_for_it(digits: Path, tmp_path: Path) -> None:
+    train = sorted((digits / "train" / "0").glob("*.png"))
+    learner = Learner("nano", policy="none", projection_dim=256)
+    learner.learn(train, ["0"] * len(train))
+    learner.save(tmp_path / "zero.foro")
+    others = foro("predict", tmp_path / "zero.foro", digits / "test" / "1", digits / "test" / "7")
+    known = foro("predict", tmp_path / "zero.foro", digits / "test" / "0")
+    refused = [np.mean([line.split("\t")[1] == "unknown" for line in each.lines]) for each in (others, known)]
+    assert refused[0] > 0.5 > refused[1]
 
 
 def test_unusual_images_are_read_and_bad_ones_are_named(model: Path, tmp_path: Path) -> None:

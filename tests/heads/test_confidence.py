@@ -193,3 +193,58 @@ def test_empty_confidence_has_nothing_to_say() -> None:
     empty = Confidence.fit(np.zeros((0, 3)), np.zeros(0, dtype=np.int64))
     assert empty.sharpness == TYPICAL_SHARPNESS
     assert empty.estimate(["a", "b", "c"]).accuracy is None
+
+
+def wide(classes: int, each: int, seed: int = 0) -> tuple[Float64, list[str]]:
+    generator = np.random.default_rng(seed)
+    centres = np.random.default_rng(99).standard_normal((classes, 80))
+    numbers = np.repeat(np.arange(classes), each)
+    return centres[numbers] + 2.0 * generator.standard_normal((len(numbers), 80)), [f"class {n}" for n in numbers]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_learning_the_same_again_promises_no_more(noise: float) -> None:
+    X, labels = wide(8, 8)
+    once, twice = KnowledgeEncoder(80, 256), KnowledgeEncoder(80, 256)
+    again = X + noise * np.random.default_rng(1).standard_normal(X.shape)
+    once.absorb(X, labels)
+    twice.absorb(X, labels)
+    twice.absorb(again, labels)
+    new, truth = wide(8, 50, seed=2)
+    right = np.mean([answer == label for answer, label in zip(twice.predict(new), truth, strict=True)])
+    promised = [encoder.estimate().accuracy for encoder in (once, twice)]
+    assert promised[0] is not None
+    assert promised[1] is not None
+    assert promised[1] == pytest.approx(right, abs=0.15)
+    assert promised[1] <= promised[0] + 0.1
+
+
+def test_merging_a_model_with_itself_promises_no_more() -> None:
+    X, labels = wide(8, 8)
+    one, other = KnowledgeEncoder(80, 256), KnowledgeEncoder(80, 256)
+    one.absorb(X, labels)
+    other.absorb(X, labels)
+    before = one.estimate().accuracy
+    one.merge(other)
+    after = one.estimate().accuracy
+    assert before is not None
+    assert after is not None
+    assert after <= before + 0.1
+
+
+@given(copies=st.integers(1, 4), seed=st.integers(0, 100))
+@settings(max_examples=30, deadline=None)
+def test_copies_are_left_out_together(copies: int, seed: int) -> None:
+    X, labels = clusters(20, 3, 0.5, seed)
+    more = X[:1].repeat(copies, axis=0)
+    encoder = KnowledgeEncoder(FEATURES, 24, 0.5)
+    encoder.absorb(X, labels)
+    encoder.absorb(more, labels[:1] * copies)
+    measured, reservoir = encoder._measured(), encoder._reservoir
+    judged, _, _ = encoder._judged()
+    H = encoder.project(X[1:])
+    Y = np.array([[name == label for name in encoder.labels] for label in labels[1:]], dtype=float)
+    for row, number in enumerate(judged):
+        if np.array_equal(reservoir.features[number], X[0]):
+            expected = encoder.project(X[:1]) @ np.linalg.solve(H.T @ H + 0.5 * np.eye(24), H.T @ Y)
+            assert np.allclose(measured.scores[row], expected[0], rtol=1e-6, atol=1e-7)

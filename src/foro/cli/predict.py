@@ -114,7 +114,8 @@ def _print(
         answers: Answers = [{"label": label, "confidence": round(sure, 6)} for label, sure in best]
         chance = None if each.unknown is None else round(each.unknown, 6)
         if best and chance is not None and unknown_at <= chance and unknown_at < 1:
-            answers = [{"label": UNKNOWN, "confidence": chance, "known": False}]
+            rest = [{"label": label, "confidence": round((1 - chance) * sure, 6)} for label, sure in best[: top - 1]]
+            answers = [{"label": UNKNOWN, "confidence": chance, "known": False}, *rest]
         elif best and best[0][1] < unknown_below:
             answers = [{**answers[0], "label": UNKNOWN, "known": False}]
         if answers:

@@ -9,7 +9,7 @@ import numpy as np
 
 from foro.backbones import Backbone
 from foro.backbones.source import describe_backbone, taught_backbone
-from foro.errors import InputError, ModelFileError
+from foro.errors import FoRoError, InputError, ModelFileError
 from foro.features.candidate import Candidate
 from foro.features.extractor import Extractor
 from foro.features.readout import Readout
@@ -45,6 +45,8 @@ def read_snapshot(path: str | Path, backbone: str | Path | Backbone | None = Non
         readout = Readout.of(metadata["config"]["readout"], found)
     except (KeyError, TypeError, AttributeError) as error:
         raise ModelFileError(f"{path} lacks a part of its model ({error})") from None
+    except FoRoError:
+        raise
     except ValueError as error:
         raise ModelFileError(f"{path} is not a model of one piece: {error}") from None
     candidate = Candidate.from_arrays(arrays)

@@ -36,7 +36,10 @@ def build_model_graph(snapshot: Snapshot, checkpoint: Checkpoint) -> Graph:
     scores = builder.add("MatMul", h, builder.weight("classifier", weights))
     sharpness = builder.constant(np.array(snapshot.sharpness, np.float32))
     likely = builder.add("Softmax", builder.add("Mul", scores, sharpness), axis=-1)
-    outputs = {"scores": (scores, ("n", classes)), "probabilities": (likely, ("n", classes))}
+    outputs: dict[str, tuple[str, tuple[int | str, ...]]] = {
+        "scores": (scores, ("n", classes)),
+        "probabilities": (likely, ("n", classes)),
+    }
     if snapshot.familiar is not None:
         outputs["unknown"] = _unknown(builder, tokens_read, scores, snapshot.familiar), ("n",)
     return builder.close({"image": ("uint8", ("n", size, size, 3))}, outputs)

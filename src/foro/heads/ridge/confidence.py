@@ -50,6 +50,10 @@ class Confidence:
 
 
 def leave_one_out_scores(scores: Float64, targets: Float64, leverages: Float64) -> Float64:
-    """Scores (n, c) without the sample itself, from those with it: y − (y − s) / (1 − hᵀA⁻¹h), no refit."""
-    freedom = np.maximum(1.0 - leverages, LEAST_FREEDOM)
-    return np.asarray(targets - (targets - scores) / freedom[:, None])
+    """Scores (n, c) without the sample and all its copies, from those with them: (s − lΣy) / (1 − ml), no refit.
+
+    ``targets`` (n, c) are the sums Σy of the targets of its m copies, itself among them, l = hᵀA⁻¹h its leverage. With
+    m = 1 that is y − (y − s) / (1 − l).
+    """
+    freedom = np.maximum(1.0 - targets.sum(axis=1) * leverages, LEAST_FREEDOM)
+    return np.asarray((scores - leverages[:, None] * targets) / freedom[:, None])

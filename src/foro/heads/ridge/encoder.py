@@ -276,10 +276,10 @@ class KnowledgeEncoder(Head):
         """What tells samples of known classes from others, fitted on samples left out with their whole class."""
         self._measured()
         if self._coefficients is None and len(self._labels) < FEW:
-            judged, classes = self._judged()
+            judged, classes, copies = self._judged()
             nothing = np.zeros(len(judged))
             self._coefficients = self._moments.fit(
-                self._reservoir.features[judged], classes, self._labels, nothing, nothing
+                self._reservoir.features[judged], classes, copies, self._labels, nothing, nothing
             )
         return self._moments.familiarity(self._labels, self._coefficients)
 
@@ -385,28 +385,31 @@ class KnowledgeEncoder(Head):
         weights, gamma = self._solve()
         if self._confidence is None:
             reservoir, statistics = self._reservoir, self._statistics
-            judged, classes = self._judged()
+            judged, classes, copies = self._judged()
             rows = self.project(reservoir.features[judged])
             scores = rows @ weights
             self._coefficients = None
             if judged:
                 leverages = self._solver.leverages(rows, [reservoir.hashes[number] for number in judged], gamma)
-                targets = np.asarray(classes[:, None] == np.arange(len(self._labels)), dtype=np.float64)
                 counts = statistics.counts.astype(np.float64)
                 of_means = (statistics.cross / counts).T @ weights
                 strangers = class_left_out_scores(scores, classes, leverages, counts, of_means)
-                scores = leave_one_out_scores(scores, targets, leverages)
+                scores = leave_one_out_scores(scores, copies, leverages)
                 if len(self._labels) >= FEW:
                     best = scores.max(axis=1), strangers.max(axis=1)
-                    self._coefficients = self._moments.fit(reservoir.features[judged], classes, self._labels, *best)
+                    self._coefficients = self._moments.fit(
+                        reservoir.features[judged], classes, copies, self._labels, *best
+                    )
             self._confidence = Confidence.fit(scores, classes)
         return self._confidence
 
-    def _judged(self) -> tuple[list[int], Classes]:
-        """The samples of the reservoir that can be left out of their class, and their classes."""
-        counts, labels = self.counts, self._reservoir.labels
-        judged = [number for number, label in enumerate(labels) if counts[label] > 1]
-        return judged, np.array([self._labels.index(labels[number]) for number in judged], dtype=np.int64)
+    def _judged(self) -> tuple[list[int], Classes, Float64]:
+        """The samples of the reservoir that can be left out of their class, their classes, and their copies (n, c)."""
+        labels = self._reservoir.labels
+        classes = np.array([self._labels.index(label) for label in labels], dtype=np.int64)
+        copies = self._reservoir.copies(self._labels)
+        judged = np.flatnonzero(self._statistics.counts[classes] > copies[np.arange(len(labels)), classes])
+        return judged.tolist(), classes[judged], copies[judged]
 
 
 def _check_state(arrays: Arrays, settings: dict[str, Any]) -> None:

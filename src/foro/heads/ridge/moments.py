@@ -95,19 +95,25 @@ class Moments:
         )
 
     def fit(
-        self, features: Float64, classes: NDArray[np.int64], labels: list[Label], known: Float64, unknown: Float64
+        self,
+        features: Float64,
+        classes: NDArray[np.int64],
+        copies: Float64,
+        labels: list[Label],
+        known: Float64,
+        unknown: Float64,
     ) -> Coefficients | None:
         """Fits the chance of being unknown on samples (n, d) of the classes (n,) among ``labels``.
 
-        Each is left out once alone, when its best score is ``known`` (n,), and once with its whole class, ``unknown``.
+        Each is left out with its ``copies`` (n, c) once alone, when its best score is ``known`` (n,), and once with its whole class, ``unknown``.
         """
         shapes = self._shapes(labels)
         if not len(features) or shapes is None:
             return None
         parts = zip(shapes, self._cut(features), strict=True)
-        pieces = [each.left_out(rows, classes, self.width) for each, rows in parts]
+        pieces = [each.left_out(rows, classes, copies, self.width) for each, rows in parts]
         # The nearest class is the same one for all tokens.
-        alone, others, around, around_class = (sum(each[part] for each in pieces) for part in range(4))
+        alone, others, around, around_class = (np.sum([each[part] for each in pieces], axis=0) for part in range(4))
         if len(labels) < FEW:
             logs = np.log(np.maximum(alone.min(axis=1), LEAST))
             deviation = max(float(logs.std()), TYPICAL_DEVIATION)
@@ -188,20 +194,25 @@ class _Shape:
             moment = moment + packed.unpack(token.gram, width)
         means = token.cross.T / counts[:, None]
         centre = token.cross.sum(axis=1) / samples
-        within = moment - (means * counts[:, None]).T @ means
-        if np.trace(within) <= np.trace(moment) * LEAST:
+        inside = moment - (means * counts[:, None]).T @ means
+        if np.trace(inside) <= np.trace(moment) * LEAST:
             return None
         overall = moment - samples * np.outer(centre, centre)
         share = max(SHRINKAGE, width / (samples + width))
         degrees = samples - len(counts), samples - 1
-        inverses = [_inverse(each / free, share) for each, free in zip((within, overall), degrees, strict=True)]
-        per_within, per_overall = ((1 - share) / free for free in degrees)
         return cls(
-            centre, means[numbers] - centre, counts[numbers], *inverses, per_within, per_overall, samples
-        )  # fmt: skip
+            centre=centre,
+            means=means[numbers] - centre,
+            counts=counts[numbers],
+            within=_inverse(inside / degrees[0], share),
+            overall=_inverse(overall / degrees[1], share),
+            per_within=(1 - share) / degrees[0],
+            per_overall=(1 - share) / degrees[1],
+            samples=samples,
+        )
 
     def left_out(
-        self, rows: Float64, classes: NDArray[np.int64], width: int
+        self, rows: Float64, classes: NDArray[np.int64], copies: Float64, width: int
     ) -> tuple[Float64, Float64, Float64, Float64]:
         """Squared distances of samples (n, v) that are left out, in closed form, for each dimension.
 
@@ -211,20 +222,22 @@ class _Shape:
         number, own = np.arange(len(rows)), self.counts[classes]
         y, mean = rows - self.centre, self.means[classes]
         r = y - mean
-        left = own / (own - 1)
+        mine, all_copies = copies[number, classes], copies.sum(axis=1)
+        left = own / (own - mine)
         seen = r @ self.within
         along = (seen * y).sum(axis=1)[:, None] - seen @ self.means.T
         toward = ((y @ self.within) * y).sum(axis=1)[:, None] - 2 * (y @ self.within) @ self.means.T
         toward += ((self.means @ self.within) * self.means).sum(axis=1)
-        weight = self.per_within * left
+        weight = self.per_within * left * mine
         alone = toward + (weight / np.maximum(1 - weight * (seen * r).sum(axis=1), LEAST_LEFT))[:, None] * along**2
         others = alone.copy()
         others[number, classes] = np.inf
         alone[number, classes] *= left**2
         n = self.samples
-        around = self._without([y], [np.full(len(y), n / (n - 1))], y * (n / (n - 1)))
+        more = n / (n - all_copies)
+        around = self._without([y], [all_copies * more], y * more[:, None])
         rest = np.maximum(n - own, 1)
-        around_class = self._without([mean, r], [own * n / rest, left], y + mean * (own / rest)[:, None])
+        around_class = self._without([mean, r], [own * n / rest, left * mine], y + mean * (own / rest)[:, None])
         return alone / width, others / width, around / width, around_class / width
 
     def _without(self, directions: list[Float64], weights: list[Float64], y: Float64) -> Float64:
@@ -262,7 +275,7 @@ def class_left_out_scores(
 def _inverse(covariance: Float64, share: float) -> Float64:
     size = len(covariance)
     level = float(np.trace(covariance)) / size
-    return np.linalg.inv((1 - share) * covariance + share * level * np.eye(size))
+    return np.asarray(np.linalg.inv((1 - share) * covariance + share * level * np.eye(size)))
 
 
 def _logistic(samples: Float64, unknown: Float64) -> Coefficients:
