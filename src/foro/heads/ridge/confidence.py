@@ -49,11 +49,14 @@ class Confidence:
         return Estimate(float(right.mean()) if len(right) else None, len(right), classes)
 
 
-def leave_one_out_scores(scores: Float64, targets: Float64, leverages: Float64) -> Float64:
-    """Scores (n, c) without the sample and all its copies, from those with them: (s − lΣy) / (1 − ml), no refit.
+def leave_one_out_scores(scores: Float64, targets: Float64, leverages: Float64, counts: Float64) -> Float64:
+    """Scores (m, c) of samples that are left out together, from those with them; no refit.
 
-    ``targets`` (n, c) are the sums Σy of the targets of its m copies, itself among them, l = hᵀA⁻¹h its leverage. With
-    m = 1 that is y − (y − s) / (1 − l).
+    With L = hᵀA⁻¹h (m, m) among them and K the counts (m,) of equal ones: (I − LK)⁻¹(s − LKy). Of one sample that
+    counts once it is y − (y − s) / (1 − l).
     """
-    freedom = np.maximum(1.0 - targets.sum(axis=1) * leverages, LEAST_FREEDOM)
-    return np.asarray((scores - leverages[:, None] * targets) / freedom[:, None])
+    weighed = leverages * counts
+    if len(counts) == 1:
+        return np.asarray((scores - weighed * targets) / max(1.0 - float(weighed[0, 0]), LEAST_FREEDOM))
+    freedom = (1.0 + LEAST_FREEDOM) * np.eye(len(counts)) - weighed
+    return np.asarray(np.linalg.lstsq(freedom, scores - weighed @ targets, rcond=None)[0])

@@ -386,15 +386,14 @@ class KnowledgeEncoder(Head):
         if self._confidence is None:
             reservoir, statistics = self._reservoir, self._statistics
             judged, classes, copies = self._judged()
-            rows = self.project(reservoir.features[judged])
-            scores = rows @ weights
+            scores = self.project(reservoir.features[judged]) @ weights
             self._coefficients = None
             if judged:
-                leverages = self._solver.leverages(rows, [reservoir.hashes[number] for number in judged], gamma)
+                left, leverages = self._left_out(judged, weights, gamma)
                 counts = statistics.counts.astype(np.float64)
                 of_means = (statistics.cross / counts).T @ weights
                 strangers = class_left_out_scores(scores, classes, leverages, counts, of_means)
-                scores = leave_one_out_scores(scores, copies, leverages)
+                scores = left
                 if len(self._labels) >= FEW:
                     best = scores.max(axis=1), strangers.max(axis=1)
                     self._coefficients = self._moments.fit(
@@ -405,11 +404,37 @@ class KnowledgeEncoder(Head):
 
     def _judged(self) -> tuple[list[int], Classes, Float64]:
         """The samples of the reservoir that can be left out of their class, their classes, and their copies (n, c)."""
-        labels = self._reservoir.labels
-        classes = np.array([self._labels.index(label) for label in labels], dtype=np.int64)
-        copies = self._reservoir.copies(self._labels)
-        judged = np.flatnonzero(self._statistics.counts[classes] > copies[np.arange(len(labels)), classes])
-        return judged.tolist(), classes[judged], copies[judged]
+        reservoir, targets = self._reservoir, self._targets()
+        copies = np.array([reservoir.counts[group] @ targets[group] for group in reservoir.copies()])
+        classes = targets.argmax(axis=1)
+        judged = [number for number, each in enumerate(classes) if self._statistics.counts[each] > copies[number, each]]
+        return judged, classes[judged], copies.reshape(targets.shape)[judged]
+
+    def _targets(self) -> Float64:
+        """One-hot targets (n, c) of the samples of the reservoir."""
+        numbers = {label: number for number, label in enumerate(self._labels)}
+        classes = np.array([numbers[label] for label in self._reservoir.labels], dtype=np.int64)
+        return np.asarray(classes[:, None] == np.arange(len(self._labels)), dtype=np.float64)
+
+    def _left_out(self, judged: list[int], weights: Float64, gamma: float) -> tuple[Float64, Float64]:
+        """Scores (n, c) of samples of the reservoir without themselves and their copies, and their leverages (n,)."""
+        reservoir, targets = self._reservoir, self._targets()
+        rows, hashes = self.project(reservoir.features), reservoir.hashes
+        scores, groups = rows @ weights, reservoir.copies()
+        single = self._solver.leverages(rows, hashes, gamma)
+        pairs = sorted({(i, j) for number in judged for i in groups[number] for j in groups[number] if i < j})
+        # hᵀA⁻¹k of two samples, from the leverages of h, k and h + k.
+        sums = np.array([rows[i] + rows[j] for i, j in pairs]).reshape(len(pairs), rows.shape[1])
+        keys = [hashes[i] << 64 | hashes[j] for i, j in pairs]
+        both = self._solver.leverages(sums, keys, gamma) if pairs else np.zeros(0)
+        mixed = {pair: (value - single[pair[0]] - single[pair[1]]) / 2 for pair, value in zip(pairs, both, strict=True)}
+        left = np.empty((len(judged), len(self._labels)))
+        for row, number in enumerate(judged):
+            group = groups[number]
+            leverages = np.array([[single[i] if i == j else mixed[min(i, j), max(i, j)] for j in group] for i in group])
+            counts = reservoir.counts[group].astype(np.float64)
+            left[row] = leave_one_out_scores(scores[group], targets[group], leverages, counts)[0]
+        return left, single[judged]
 
 
 def _check_state(arrays: Arrays, settings: dict[str, Any]) -> None:

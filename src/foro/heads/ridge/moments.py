@@ -105,7 +105,8 @@ class Moments:
     ) -> Coefficients | None:
         """Fits the chance of being unknown on samples (n, d) of the classes (n,) among ``labels``.
 
-        Each is left out with its ``copies`` (n, c) once alone, when its best score is ``known`` (n,), and once with its whole class, ``unknown``.
+        Each is left out with its ``copies`` (n, c): once alone, when its best score is ``known`` (n,), and once with
+        its whole class, when that is ``unknown`` (n,).
         """
         shapes = self._shapes(labels)
         if not len(features) or shapes is None:

@@ -24,6 +24,7 @@ SAME = 1e-4
 NEAR = 0.1
 """Relative distance below which two samples are one image, resized or encoded again. Measured: those are at 0.01 to
 0.1, different images of one species of bird at 0.37 and more."""
+MOST_COPIES = 3
 WIDE = 64
 """With fewer features, different samples are that near by chance."""
 _AT_ONCE = 1024
@@ -78,19 +79,20 @@ class Reservoir:
         self._keep(number for number, each in enumerate(self.labels) if each != label)
         return taken
 
-    def copies(self, labels: list[Label]) -> Float64:
-        """How many copies (n, c) of each sample were learned as each of the labels, themselves among them.
+    def copies(self) -> list[list[int]]:
+        """For each sample, itself and up to three others that are copies of it, the nearest first.
 
-        An image that was learned twice is a copy, and so is one that was resized or encoded again: a classifier that
-        has seen such a one has seen the image. Of those, only copies in the reservoir are found.
+        An image that was resized or encoded again is a copy: a classifier that has seen one has seen the other. Equal
+        samples are one here, with a count. Only copies that are in the reservoir are found.
         """
-        counts = np.zeros((len(self), len(labels)))
-        counts[np.arange(len(self)), [labels.index(label) for label in self.labels]] = self.counts
         if self.features.shape[1] < WIDE:
-            return counts
+            return [[number] for number in range(len(self))]
         squares = (self.features**2).sum(axis=1)
         distances = squares[:, None] + squares - 2 * self.features @ self.features.T
-        return np.asarray((distances <= NEAR**2 * np.maximum(squares[:, None], squares)) @ counts)
+        np.fill_diagonal(distances, -1.0)
+        near = distances <= NEAR**2 * np.maximum(squares[:, None], squares)
+        order = np.argsort(distances, axis=1, kind="stable")[:, : 1 + MOST_COPIES]
+        return [[int(other) for other in order[number] if near[number, other]] for number in range(len(self))]
 
     def renamed(self, names: Mapping[Label, Label]) -> Reservoir:
         """The same samples under other labels; a label that ``names`` does not have stays."""
