@@ -241,10 +241,9 @@ def test_copies_are_left_out_together(copies: int, seed: int) -> None:
     encoder.absorb(X, labels)
     encoder.absorb(more, labels[:1] * copies)
     measured, reservoir = encoder._measured(), encoder._reservoir
-    judged, _, _ = encoder._judged()
     H = encoder.project(X[1:])
     Y = np.array([[name == label for name in encoder.labels] for label in labels[1:]], dtype=float)
-    for row, number in enumerate(judged):
+    for row, number in enumerate(encoder._judged().numbers):
         if np.array_equal(reservoir.features[number], X[0]):
             expected = encoder.project(X[:1]) @ np.linalg.solve(H.T @ H + 0.5 * np.eye(24), H.T @ Y)
             assert np.allclose(measured.scores[row], expected[0], rtol=1e-6, atol=1e-7)

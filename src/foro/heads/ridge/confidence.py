@@ -11,9 +11,6 @@ from foro.heads.calibration import TYPICAL_SHARPNESS, fit_sharpness
 from foro.heads.head import Estimate
 from foro.types import Float64, Label
 
-LEAST_FREEDOM = 1e-9
-"""Of a sample that the classifier knows by heart, so that nothing is divided by zero."""
-
 
 @dataclass(frozen=True)
 class Confidence:
@@ -47,16 +44,3 @@ class Confidence:
             for number, label in enumerate(labels)
         }
         return Estimate(float(right.mean()) if len(right) else None, len(right), classes)
-
-
-def leave_one_out_scores(scores: Float64, targets: Float64, leverages: Float64, counts: Float64) -> Float64:
-    """Scores (m, c) of samples that are left out together, from those with them; no refit.
-
-    With L = hᵀA⁻¹h (m, m) among them and K the counts (m,) of equal ones: (I − LK)⁻¹(s − LKy). Of one sample that
-    counts once it is y − (y − s) / (1 − l).
-    """
-    weighed = leverages * counts
-    if len(counts) == 1:
-        return np.asarray((scores - weighed * targets) / max(1.0 - float(weighed[0, 0]), LEAST_FREEDOM))
-    freedom = (1.0 + LEAST_FREEDOM) * np.eye(len(counts)) - weighed
-    return np.asarray(np.linalg.lstsq(freedom, scores - weighed @ targets, rcond=None)[0])

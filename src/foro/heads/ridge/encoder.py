@@ -14,8 +14,10 @@ from foro.errors import InputError
 from foro.heads.familiarity import FEW, Coefficients, Familiarity
 from foro.heads.head import Estimate, Head
 from foro.heads.projection import Block, RandomProjection
-from foro.heads.ridge.confidence import Confidence, leave_one_out_scores
+from foro.heads.ridge.confidence import Confidence
+from foro.heads.ridge.encoder_state import check_state, read_blocks
 from foro.heads.ridge.forgotten import Forgotten
+from foro.heads.ridge.judged import Judged
 from foro.heads.ridge.moments import Moments, class_left_out_scores
 from foro.heads.ridge.reservoir import Reservoir
 from foro.heads.ridge.solver import Solver
@@ -276,11 +278,9 @@ class KnowledgeEncoder(Head):
         """What tells samples of known classes from others, fitted on samples left out with their whole class."""
         self._measured()
         if self._coefficients is None and len(self._labels) < FEW:
-            judged, classes, copies = self._judged()
-            nothing = np.zeros(len(judged))
-            self._coefficients = self._moments.fit(
-                self._reservoir.features[judged], classes, copies, self._labels, nothing, nothing
-            )
+            judged = self._judged()
+            nothing = np.zeros(len(judged.numbers))
+            self._coefficients = self._fit(judged, nothing, nothing)
         return self._moments.familiarity(self._labels, self._coefficients)
 
     def blank(self, thin_limit: int | None = None) -> KnowledgeEncoder:
@@ -347,10 +347,10 @@ class KnowledgeEncoder(Head):
 
         A part that is not there is a KeyError, one that does not fit the others a ValueError.
         """
-        _check_state(arrays, settings)
+        check_state(arrays, settings)
         projection = None
         if settings["activation"] is not None:
-            projection = RandomProjection(arrays["projection"], settings["activation"], _blocks(settings))
+            projection = RandomProjection(arrays["projection"], settings["activation"], read_blocks(settings))
         statistics = Statistics(arrays["cross"].shape[1])
         statistics.samples = settings["samples"]
         statistics.counts, statistics.cross = arrays["counts"], arrays["cross"].T
@@ -385,86 +385,27 @@ class KnowledgeEncoder(Head):
         weights, gamma = self._solve()
         if self._confidence is None:
             reservoir, statistics = self._reservoir, self._statistics
-            judged, classes, copies = self._judged()
-            scores = self.project(reservoir.features[judged]) @ weights
+            judged = self._judged()
+            rows = self.project(reservoir.features)
+            scores = rows @ weights
             self._coefficients = None
-            if judged:
-                left, leverages = self._left_out(judged, weights, gamma)
-                counts = statistics.counts.astype(np.float64)
-                of_means = (statistics.cross / counts).T @ weights
-                strangers = class_left_out_scores(scores, classes, leverages, counts, of_means)
-                scores = left
+            if judged.numbers:
+                left, leverages = judged.left_out_scores(
+                    rows, scores, lambda some, hashes: self._solver.leverages(some, hashes, gamma)
+                )
                 if len(self._labels) >= FEW:
-                    best = scores.max(axis=1), strangers.max(axis=1)
-                    self._coefficients = self._moments.fit(
-                        reservoir.features[judged], classes, copies, self._labels, *best
-                    )
-            self._confidence = Confidence.fit(scores, classes)
+                    counts = statistics.counts.astype(np.float64)
+                    means = (statistics.cross / counts).T @ weights
+                    strange = class_left_out_scores(scores[judged.numbers], judged.classes, leverages, counts, means)
+                    self._coefficients = self._fit(judged, left.max(axis=1), strange.max(axis=1))
+                scores = left
+            self._confidence = Confidence.fit(scores[: len(judged.numbers)], judged.classes)
         return self._confidence
 
-    def _judged(self) -> tuple[list[int], Classes, Float64]:
-        """The samples of the reservoir that can be left out of their class, their classes, and their copies (n, c)."""
-        reservoir, targets = self._reservoir, self._targets()
-        copies = np.array([reservoir.counts[group] @ targets[group] for group in reservoir.copies()])
-        classes = targets.argmax(axis=1)
-        judged = [number for number, each in enumerate(classes) if self._statistics.counts[each] > copies[number, each]]
-        return judged, classes[judged], copies.reshape(targets.shape)[judged]
+    def _judged(self) -> Judged:
+        """The samples of the reservoir that can be left out of their class."""
+        return Judged.of(self._reservoir, self._labels, self._statistics.counts)
 
-    def _targets(self) -> Float64:
-        """One-hot targets (n, c) of the samples of the reservoir."""
-        numbers = {label: number for number, label in enumerate(self._labels)}
-        classes = np.array([numbers[label] for label in self._reservoir.labels], dtype=np.int64)
-        return np.asarray(classes[:, None] == np.arange(len(self._labels)), dtype=np.float64)
-
-    def _left_out(self, judged: list[int], weights: Float64, gamma: float) -> tuple[Float64, Float64]:
-        """Scores (n, c) of samples of the reservoir without themselves and their copies, and their leverages (n,)."""
-        reservoir, targets = self._reservoir, self._targets()
-        rows, hashes = self.project(reservoir.features), reservoir.hashes
-        scores, groups = rows @ weights, reservoir.copies()
-        single = self._solver.leverages(rows, hashes, gamma)
-        pairs = sorted({(i, j) for number in judged for i in groups[number] for j in groups[number] if i < j})
-        # hᵀA⁻¹k of two samples, from the leverages of h, k and h + k.
-        sums = np.array([rows[i] + rows[j] for i, j in pairs]).reshape(len(pairs), rows.shape[1])
-        keys = [hashes[i] << 64 | hashes[j] for i, j in pairs]
-        both = self._solver.leverages(sums, keys, gamma) if pairs else np.zeros(0)
-        mixed = {pair: (value - single[pair[0]] - single[pair[1]]) / 2 for pair, value in zip(pairs, both, strict=True)}
-        left = np.empty((len(judged), len(self._labels)))
-        for row, number in enumerate(judged):
-            group = groups[number]
-            leverages = np.array([[single[i] if i == j else mixed[min(i, j), max(i, j)] for j in group] for i in group])
-            counts = reservoir.counts[group].astype(np.float64)
-            left[row] = leave_one_out_scores(scores[group], targets[group], leverages, counts)[0]
-        return left, single[judged]
-
-
-def _check_state(arrays: Arrays, settings: dict[str, Any]) -> None:
-    classes, size = arrays["cross"].shape
-    projected, forgotten = settings["activation"] is not None, settings["forgotten"]
-    kept = len(arrays["reservoir.classes"])
-    expected = {
-        "counts": (classes,),
-        "tail": (len(arrays["tail_classes"]), size),
-        **({"gram": (size * (size + 1) // 2,)} if settings["packed"] else {}),
-        **({"projection": (settings["features"] // _parts(settings), size)} if projected else {}),
-        "reservoir.features": (kept, settings["features"]),
-        "reservoir.counts": (kept,),
-        **({"forgotten.cross": (len(forgotten), size), "forgotten.counts": (len(forgotten),)} if forgotten else {}),
-    }
-    if classes:
-        expected |= {"weights": (classes, size), "confidence.scores": (len(arrays["confidence.classes"]), classes)}
-    numbers = [arrays[name] for name in ("reservoir.classes", "confidence.classes") if name in arrays]
-    if any(((each < 0) | (each >= classes)).any() for each in numbers):
-        raise ValueError("a kept sample is of no class")
-    for name, shape in expected.items():
-        if arrays[name].shape != shape:
-            raise ValueError(f"{name} has the shape {arrays[name].shape}, not {shape}")
-    if len(settings["labels"]) != classes or not (projected or settings["features"] == size):
-        raise ValueError("labels or features do not fit the statistics")
-
-
-def _blocks(settings: dict[str, Any]) -> list[Block]:
-    return [(int(part), int(columns), float(scale)) for part, columns, scale in settings["blocks"]]
-
-
-def _parts(settings: dict[str, Any]) -> int:
-    return 1 + max((part for part, _, _ in _blocks(settings)), default=0)
+    def _fit(self, judged: Judged, known: Float64, unknown: Float64) -> Coefficients | None:
+        features = self._reservoir.features[judged.numbers]
+        return self._moments.fit(features, judged.classes, judged.copies, self._labels, known, unknown)
