@@ -81,8 +81,9 @@ def test_says_what_the_learner_says(client: httpx.Client, service: Service) -> N
     snapshot = service.published.snapshot
     assert snapshot is not None
     images = [np.asarray(image) for image in _opened(data)]
-    expected = snapshot.probabilities(images)
-    for result, row in zip(predict(client, data).json()["results"], expected, strict=True):
+    expected, unknown = snapshot.answers(images)
+    for result, row, chance in zip(predict(client, data).json()["results"], expected, unknown, strict=True):
+        assert result["unknown"] == pytest.approx(chance, abs=2e-6)
         found = {choice["label"]: choice["confidence"] for choice in result["top"]}
         assert [found[str(label)] for label in snapshot.labels] == pytest.approx(row, abs=2e-6)
 
