@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from augment import augment
 from crops import cut, draw_boxes, inside
+from forward_pass import Outputs
 from images import Images
-from student import GRID, SIDE
-from teacher import PART, WHOLE, Targets
+from recipe import Recipe
+from teacher import Targets
 from torch import Tensor
 
 
@@ -38,55 +39,56 @@ class Batch:
     """One step's input and targets.
 
     Attributes:
-        x: augmented pictures (B, 3, 64, 64) in [-1, 1].
+        x: augmented pictures (B, 3, H, W) in [-1, 1].
         keep: numbers of the patches the student looks at (B, K), or None for all of them.
-        cls: the teacher's class token on the view (B, 192).
-        tokens: the teacher's patch tokens at the place of each kept patch (B, K, 192).
+        wanted: what the teacher says about the view, its patch tokens (B, K, 192) at the place of each kept patch.
         labels: class numbers (B,).
     """
 
     x: Tensor
     keep: Tensor | None
-    cls: Tensor
-    tokens: Tensor
+    wanted: Outputs
     labels: Tensor
 
 
 class Batches:
     """Draws batches from the images and the teacher's targets; every image is seen once an epoch."""
 
-    def __init__(self, images: Images, targets: Targets, size: int, seed: int) -> None:
-        self._images, self._targets, self._size, self._seed = images, targets, size, seed
+    def __init__(self, images: Images, targets: Targets, recipe: Recipe) -> None:
+        self._images, self._targets, self._recipe = images, targets, recipe
         self._epoch, self._order = -1, np.empty(0, dtype=np.int64)
-        self.steps_an_epoch = len(images) // size
+        self.steps_an_epoch = len(images) // recipe.batch
 
     def draw(self, step: int, difficulty: Difficulty, drop: float) -> Batch:
         """Draw the batch of `step`, where the student does not look at the part `drop` of the patches."""
-        rng = torch.Generator().manual_seed(self._seed * 1_000_000 + step)
+        recipe = self._recipe
+        rng = torch.Generator().manual_seed(recipe.seed * 1_000_000 + step)
         rows = self._rows(step)
-        view = PART if step % difficulty.part_every == difficulty.part_every - 1 else WHOLE
-        outer = self._targets.boxes[view][torch.from_numpy(rows)]
+        part = step % difficulty.part_every == difficulty.part_every - 1
+        view = (2 * self._epoch + part) % recipe.views
+        outer = self._targets.views[view].boxes[torch.from_numpy(rows)]
         inner = draw_boxes(len(rows), difficulty.area, 1.15, rng)
         flip = torch.rand(len(rows), generator=rng) < 0.5
 
         pixels = torch.from_numpy(self._images.pixels[rows]).float() / 255
-        x = cut(pixels, inside(outer, inner), SIDE, flip, mode="bicubic").clamp_(0, 1)
+        x = cut(pixels, inside(outer, inner), recipe.side, flip, mode="bicubic").clamp_(0, 1)
         x = augment(x, difficulty.strength, rng) * 2 - 1
 
-        maps = torch.from_numpy(self._targets.tokens[view][rows]).float()
-        tokens = cut(maps, inner, GRID, flip).flatten(2).transpose(1, 2)
+        wanted = self._targets.look(view, rows)
+        tokens = cut(wanted.tokens, inner, recipe.grid, flip).flatten(2).transpose(1, 2)
         keep = None
         if drop > 0:
-            kept = round(GRID * GRID * (1 - drop))
-            keep = torch.rand(len(rows), GRID * GRID, generator=rng).argsort(1)[:, :kept]
+            patches = recipe.grid**2
+            keep = torch.rand(len(rows), patches, generator=rng).argsort(1)[:, : round(patches * (1 - drop))]
             tokens = tokens.gather(1, keep.unsqueeze(2).expand(-1, -1, tokens.shape[2]))
-        cls = torch.from_numpy(self._targets.cls[view][rows]).float()
-        return Batch(x, keep, cls, tokens, torch.from_numpy(self._images.labels[rows]))
+        labels = torch.from_numpy(self._images.labels[rows])
+        return Batch(x, keep, replace(wanted, tokens=tokens), labels)
 
     def _rows(self, step: int) -> np.ndarray:
         """Return the image numbers of `step`, sorted so that they are read in the order of the disk."""
         epoch, place = divmod(step, self.steps_an_epoch)
         if epoch != self._epoch:
             self._epoch = epoch
-            self._order = np.random.default_rng((self._seed, epoch)).permutation(len(self._images))
-        return np.sort(self._order[place * self._size : (place + 1) * self._size])
+            self._order = np.random.default_rng((self._recipe.seed, epoch)).permutation(len(self._images))
+        batch = self._recipe.batch
+        return np.sort(self._order[place * batch : (place + 1) * batch])

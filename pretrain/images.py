@@ -1,9 +1,11 @@
-"""The training images: a tar of WebP files decoded once into one uint8 array on disk."""
+"""The training images: tars of WebP files decoded once into one uint8 array on disk."""
 
 from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,25 +28,30 @@ class Images:
         return len(self.labels)
 
 
-def load_images(tar: Path, work: Path) -> Images:
-    """Open the decoded images of `tar` in the folder `work`, decoding them first where needed."""
+def load_images(tars: Sequence[Path], work: Path) -> Images:
+    """Open the decoded images of all `tars` in the folder `work`, decoding them first where needed."""
     pixels_file, labels_file = work / "pixels.npy", work / "labels.npy"
     if not labels_file.exists():
-        _decode(tar, pixels_file, labels_file)
+        _decode(tars, pixels_file, labels_file)
     return Images(np.load(pixels_file, mmap_mode="r"), np.load(labels_file))
 
 
-def _decode(tar: Path, pixels_file: Path, labels_file: Path) -> None:
-    """Decode `<class>/<name>` members in the order of their names, whatever the order of the tar."""
-    with tarfile.open(tar) as archive:
-        members = sorted((m for m in archive if m.isfile()), key=lambda m: m.name)
-        names = [m.name.split("/")[0] for m in members]
+def _decode(tars: Sequence[Path], pixels_file: Path, labels_file: Path) -> None:
+    """Decode `<class>/<name>` members tar by tar, each in the order of the names of its members."""
+    with ExitStack() as stack:
+        archives = [stack.enter_context(tarfile.open(tar)) for tar in tars]
+        found = [
+            (archive, member)
+            for archive in archives
+            for member in sorted((m for m in archive if m.isfile()), key=lambda m: m.name)
+        ]
+        names = [member.name.split("/")[0] for _, member in found]
         numbers = {name: i for i, name in enumerate(sorted(set(names)))}
-        pixels = np.lib.format.open_memmap(pixels_file, mode="w+", dtype=np.uint8, shape=(len(members), 3, SIDE, SIDE))
-        for i, member in enumerate(members):
+        pixels = np.lib.format.open_memmap(pixels_file, mode="w+", dtype=np.uint8, shape=(len(found), 3, SIDE, SIDE))
+        for i, (archive, member) in enumerate(found):
             stream = archive.extractfile(member)
             if stream is None:
-                raise ValueError(f"{tar}: cannot read {member.name}")
+                raise ValueError(f"{archive.name}: cannot read {member.name}")
             image = Image.open(io.BytesIO(stream.read())).convert("RGB")
             pixels[i] = np.asarray(image).transpose(2, 0, 1)
         pixels.flush()

@@ -1,44 +1,36 @@
-"""The teacher: a ViT-Ti/16 whose outputs on fixed views of every image are computed once and kept on disk."""
+"""The teacher: a ViT-Ti/16 that looks at each view of each image once; what it says is kept on disk."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import timm
 import torch
+import torch.nn.functional as F
 from crops import cut, draw_boxes
+from forward_pass import Outputs, forward
 from images import Images
-from last_block import last_block_cls
 from numpy.typing import NDArray
-from rich.progress import track
+from recipe import Recipe
 from safetensors.torch import load_file
 from timm.models.vision_transformer import VisionTransformer, checkpoint_filter_fn
 from torch import Tensor
 
 NAME = "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
 DIM = 192
-WHOLE, PART = 0, 1
+DEPTHS = (4, 8)
+"""Blocks of the teacher's twelve, at a third and at two thirds, whose class and mean tokens are kept."""
+
+GRID = 8
+"""Cells a side of the map of patch tokens that is kept, whatever the teacher's own grid."""
+
 VIEW_AREAS = ((0.75, 1.0), (0.3, 0.75))
-"""Range of the area of the crop, for the view that shows nearly the whole image and the one that shows a part."""
+"""Range of the area of the crop, for views that show nearly the whole image and for those that show a part."""
 
 BATCH = 64
-
-
-@dataclass(frozen=True)
-class Targets:
-    """What the teacher says about each view of each image.
-
-    Attributes:
-        boxes: the crop of each view (V, N, 4), in units of the image.
-        cls: the class token after the final norm (V, N, 192).
-        tokens: for each view the patch tokens that enter the last block (N, 192, G, G), G patches a side.
-    """
-
-    boxes: Tensor
-    cls: NDArray[np.float16]
-    tokens: list[NDArray[np.float16]]
 
 
 def load_teacher(folder: Path, side: int) -> VisionTransformer:
@@ -48,49 +40,82 @@ def load_teacher(folder: Path, side: int) -> VisionTransformer:
     return model.eval().requires_grad_(False)
 
 
-def view_boxes(n: int, seed: int) -> Tensor:
-    """Draw the crop of every view of every image, a function of seed, view and image number alone."""
-    return torch.stack(
-        [
-            draw_boxes(n, area, 4 / 3, torch.Generator().manual_seed(seed * 1000 + view))
-            for view, area in enumerate(VIEW_AREAS)
-        ]
-    )
+@dataclass(frozen=True)
+class View:
+    """One view of every image: its crops (N, 4) in units of the image, and what is known about them so far.
 
-
-def load_targets(teacher: VisionTransformer, images: Images, work: Path, side: int, seed: int) -> Targets:
-    """Open the teacher's outputs kept in `work`, computing first those that are missing.
-
-    Each view is written in one pass that continues where an interrupted one stopped.
+    `known` (N,) says which rows of the files `cls` (N, 192), `tokens` (N, 192, 8, 8) and `depths` (N, 2, 2, 192)
+    have been computed.
     """
-    boxes = view_boxes(len(images), seed)
-    views = [_view(teacher, images, boxes[v], work / f"view{v}-{side}px-seed{seed}") for v in range(len(boxes))]
-    return Targets(boxes, np.stack([cls for cls, _ in views]), [tokens for _, tokens in views])
+
+    stem: Path
+    boxes: Tensor
+    known: NDArray[np.bool_]
+    cls: NDArray[np.float16]
+    tokens: NDArray[np.float16]
+    depths: NDArray[np.float16]
 
 
-def _view(
-    teacher: VisionTransformer, images: Images, boxes: Tensor, stem: Path
-) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
-    """Compute one view into `<stem>.cls.npy` and `<stem>.tokens.npy`; `<stem>.done` counts its rows."""
-    side = teacher.patch_embed.img_size[0]
-    grid = teacher.patch_embed.grid_size[0]
-    counter = stem.with_name(stem.name + ".done")
-    done = int(counter.read_text()) if counter.exists() else 0
-    mode = "r+" if done else "w+"
-    cls, tokens = (
-        np.lib.format.open_memmap(stem.with_name(f"{stem.name}.{part}.npy"), mode, np.float16, shape)
-        for part, shape in (("cls", (len(images), DIM)), ("tokens", (len(images), DIM, grid, grid)))
-    )
-    with torch.inference_mode():
-        for start in track(range(done, len(images), BATCH), description=f"teacher {stem.name}"):
-            rows = slice(start, min(start + BATCH, len(images)))
-            pixels = torch.from_numpy(np.array(images.pixels[rows])).float() / 127.5 - 1
-            x = cut(pixels, boxes[rows], side, mode="bicubic").clamp_(-1, 1)
-            x = teacher.norm_pre(teacher.patch_drop(teacher._pos_embed(teacher.patch_embed(x))))
-            for block in teacher.blocks[:-1]:
-                x = block(x)
-            tokens[rows] = x[:, 1:].transpose(1, 2).unflatten(2, (grid, grid)).numpy().astype(np.float16)
-            cls[rows] = teacher.norm(last_block_cls(teacher.blocks[-1], x)).numpy().astype(np.float16)
-            if start // BATCH % 20 == 19 or rows.stop == len(images):
-                counter.write_text(str(rows.stop))
-    return cls, tokens
+class Targets:
+    """The teacher's outputs, computed when they are first asked for.
+
+    A run can so start at once, and pays only for the views it comes to see. `seconds` counts the processor time
+    that this has taken.
+    """
+
+    def __init__(self, teacher: VisionTransformer, images: Images, work: Path, recipe: Recipe) -> None:
+        self._teacher, self._images = teacher, images
+        self.seconds = 0.0
+        self.views = [self._open(work, recipe, number) for number in range(recipe.views)]
+
+    def _open(self, work: Path, recipe: Recipe, number: int) -> View:
+        n = len(self._images)
+        rng = torch.Generator().manual_seed(recipe.seed * 1000 + number)
+        boxes = draw_boxes(n, VIEW_AREAS[number % 2], 4 / 3, rng)
+        stem = work / f"view{number}-{recipe.teacher_side}px-seed{recipe.seed}"
+        known_file = Path(f"{stem}.known.npy")
+        known = np.load(known_file) if known_file.exists() else np.zeros(n, dtype=np.bool_)
+        shapes = {
+            "cls": (n, DIM),
+            "tokens": (n, DIM, GRID, GRID),
+            "depths": (n, len(DEPTHS), 2, DIM),
+        }
+        mode = "r+" if known_file.exists() else "w+"
+        files = {
+            part: np.lib.format.open_memmap(f"{stem}.{part}.npy", mode, np.float16, shape)
+            for part, shape in shapes.items()
+        }
+        return View(stem, boxes, known, **files)
+
+    def look(self, number: int, rows: NDArray[np.int64]) -> Outputs:
+        """Return what the teacher says about view `number` of the images `rows`, tokens as (B, 192, 8, 8)."""
+        view = self.views[number]
+        missing = rows[~view.known[rows]]
+        for start in range(0, len(missing), BATCH):
+            self._compute(view, missing[start : start + BATCH])
+        cls, tokens, depths = (torch.from_numpy(kept[rows]).float() for kept in (view.cls, view.tokens, view.depths))
+        return Outputs(cls, tokens, depths)
+
+    def _compute(self, view: View, rows: NDArray[np.int64]) -> None:
+        began = time.process_time()
+        side = self._teacher.patch_embed.img_size[0]
+        with torch.inference_mode():
+            pixels = torch.from_numpy(self._images.pixels[rows]).float() / 127.5 - 1
+            x = cut(pixels, view.boxes[torch.from_numpy(rows)], side, mode="bicubic").clamp_(-1, 1)
+            said = forward(self._teacher, x, depths=DEPTHS)
+            own = said.tokens.transpose(1, 2).unflatten(2, self._teacher.patch_embed.grid_size)
+            tokens = F.adaptive_avg_pool2d(own, GRID)
+        view.cls[rows] = said.cls.numpy()
+        view.tokens[rows] = tokens.numpy()
+        view.depths[rows] = said.depths.numpy()
+        view.known[rows] = True
+        self.seconds += time.process_time() - began
+
+    def save(self) -> None:
+        """Make what was computed durable: rows count as known only once their numbers are on the disk."""
+        for view in self.views:
+            for kept in (view.cls, view.tokens, view.depths):
+                kept.flush()
+            partial = Path(f"{view.stem}.known.partial.npy")
+            np.save(partial, view.known)
+            partial.replace(f"{view.stem}.known.npy")
