@@ -57,7 +57,8 @@ class Batches:
     def __init__(self, images: Images, targets: Targets, recipe: Recipe) -> None:
         self._images, self._targets, self._recipe = images, targets, recipe
         self._epoch, self._order = -1, np.empty(0, dtype=np.int64)
-        self.steps_an_epoch = len(images) // recipe.batch
+        self._chosen = np.random.default_rng((recipe.seed, 0)).permutation(len(images))[: recipe.images]
+        self.steps_an_epoch = len(self._chosen) // recipe.batch
 
     def draw(self, step: int, difficulty: Difficulty, drop: float) -> Batch:
         """Draw the batch of `step`, where the student does not look at the part `drop` of the patches."""
@@ -89,6 +90,6 @@ class Batches:
         epoch, place = divmod(step, self.steps_an_epoch)
         if epoch != self._epoch:
             self._epoch = epoch
-            self._order = np.random.default_rng((self._recipe.seed, epoch)).permutation(len(self._images))
+            self._order = np.random.default_rng((self._recipe.seed, 1 + epoch)).permutation(self._chosen)
         batch = self._recipe.batch
         return np.sort(self._order[place * batch : (place + 1) * batch])

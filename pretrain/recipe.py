@@ -16,13 +16,14 @@ class Recipe:
     """One training run; two runs with equal recipes and data give equal weights."""
 
     seed: int = _option(0, "seed of everything random")
-    steps: int = _option(24_000, "steps of the whole schedule")
+    steps: int = _option(14_000, "steps of the whole schedule")
     batch: int = _option(192, "images a step")
+    images: int = _option(88_000, "images trained on, drawn by the seed")
 
     side: int = _option(64, "pixels a side that the student looks at")
     patch: int = _option(8, "pixels a side of a patch of the student")
     dim: int = _option(192, "width of the student")
-    depth: int = _option(6, "blocks of the student")
+    depth: int = _option(9, "blocks of the student")
     heads: int = _option(3, "attention heads of the student")
     registers: int = _option(0, "register tokens of the student")
 
@@ -33,7 +34,7 @@ class Recipe:
     token_weight: float = _option(3.0, "weight of the distance to the teacher's patch tokens")
     logit_weight: float = _option(0.5, "weight of the divergence from the teacher's logits")
     label_weight: float = _option(0.3, "weight of the cross-entropy to the labels")
-    depth_weight: float = _option(0.0, "weight of the distance to class and mean tokens of earlier blocks")
+    depth_weight: float = _option(2.0, "weight of the distance to class and mean tokens of earlier blocks")
 
     matrix_lr: float = _option(3e-3, "peak learning rate of Muon")
     lr: float = _option(1.5e-3, "peak learning rate of AdamW")

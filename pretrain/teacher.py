@@ -65,7 +65,7 @@ class Targets:
 
     def __init__(self, teacher: VisionTransformer, images: Images, work: Path, recipe: Recipe) -> None:
         self._teacher, self._images = teacher, images
-        self.seconds = 0.0
+        self.seconds, self._unsaved = 0.0, False
         self.views = [self._open(work, recipe, number) for number in range(recipe.views)]
 
     def _open(self, work: Path, recipe: Recipe, number: int) -> View:
@@ -109,10 +109,14 @@ class Targets:
         view.tokens[rows] = tokens.numpy()
         view.depths[rows] = said.depths.numpy()
         view.known[rows] = True
+        self._unsaved = True
         self.seconds += time.process_time() - began
 
     def save(self) -> None:
         """Make what was computed durable: rows count as known only once their numbers are on the disk."""
+        if not self._unsaved:
+            return
+        self._unsaved = False
         for view in self.views:
             for kept in (view.cls, view.tokens, view.depths):
                 kept.flush()

@@ -11,34 +11,34 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import torch
 from forward_pass import forward
 from monitor import scores
 from recipe import Recipe
-from rich.console import Console
-from rich.table import Table
 from student import load_exported, write_atomically
 from train import train
 
-BASE = Recipe(steps=240, batch=64, warmup=0.15, dim=192, depth=6, heads=3, depth_weight=0.0)
+BASE = Recipe(steps=300, batch=96, images=9_600, views=2, warmup=0.15, dim=192, depth=6, heads=3, depth_weight=0.0)
 CIFAR_A_CLASS = 20
 """Training images of each class of CIFAR-100 in the scores of the trials."""
 
 VARIANTS = {
     "192 × 6": BASE,
+    "192 × 6, targets of earlier blocks": replace(BASE, depth_weight=2.0),
     "192 × 9": replace(BASE, depth=9),
     "256 × 6": replace(BASE, dim=256, heads=4),
-    "192 × 6, targets of 3 depths": replace(BASE, depth_weight=2.0),
     "192 × 6, 3/4 left out": replace(BASE, drop=0.75),
     "192 × 6, 96 px": replace(BASE, side=96),
     "192 × 6, patch 16, 128 px": replace(BASE, side=128, patch=16),
     "192 × 6, 4 registers": replace(BASE, registers=4),
 }
-PARTS = ("cls", "logits", "tokens", "label")
+PARTS = ("cls", "logits", "tokens")
 
 
 def pictures_a_second(folder: Path, count: int = 128) -> float:
@@ -55,30 +55,37 @@ def pictures_a_second(folder: Path, count: int = 128) -> float:
     return count / min(times)
 
 
-def summary(work: Path, budget: float) -> dict[str, float]:
-    """Read off a run's log the processor time, the last losses, and the loss after `budget` core-seconds."""
+def losses(work: Path, budget: float = math.inf) -> dict[str, float]:
+    """Return the processor time of a run, and its losses in the last 50 steps before `budget` core-seconds."""
     lines = [json.loads(line) for line in (work / "log.jsonl").read_text().splitlines()]
-    within = [line for line in lines if line["seconds"] <= budget]
-    return {"seconds": lines[-1]["seconds"], "at budget": within[-1]["cls"]} | {part: lines[-1][part] for part in PARTS}
+    last = [line for line in lines if line["seconds"] <= budget][-5:]
+    return {part: fmean(line[part] for line in last) for part in PARTS} | {"seconds": lines[-1]["seconds"]}
 
 
-def compare(work: Path) -> Table:
-    """Build the table from the logs and scores in the folders of the variants that have ended."""
+def compare(work: Path) -> str:
+    """Write the table of the variants that have ended, from their logs and scores."""
     ended = [name for name in VARIANTS if (folder_of(work, name) / "scores.json").exists()]
-    budget = summary(folder_of(work, ended[0]), float("inf"))["seconds"]
+    budget = losses(folder_of(work, ended[0]))["seconds"]
     rows = []
     for name in ended:
         folder = folder_of(work, name)
+        end, then = losses(folder), losses(folder, budget)
         measured = json.loads((folder / "scores.json").read_text())
-        size = (folder / "model" / "model.safetensors").stat().st_size / 1e6
-        rows.append({"MB": size} | summary(folder, budget) | measured)
-    table = Table(title=f"{BASE.steps} steps of {BASE.batch} pictures, seed {BASE.seed}")
-    table.add_column("variant")
-    for heading in rows[0]:
-        table.add_column(heading, justify="right")
-    for name, row in zip(ended, rows, strict=True):
-        table.add_row(name, *(f"{value:.3f}" if value < 3 else f"{value:.1f}" for value in row.values()))
-    return table
+        size = (folder / "model" / "model.safetensors").stat().st_size
+        cells = {
+            "variant": name,
+            "MB": f"{size / 1e6:.1f}",
+            "pictures a core-second": f"{measured.pop('pictures a core-second'):.0f}",
+            "core-seconds of training": f"{end['seconds']:.0f}",
+            "loss: class token, logits, patch tokens": ", ".join(f"{end[part]:.3f}" for part in PARTS),
+            f"the same after {budget:.0f} core-seconds": ", ".join(f"{then[part]:.3f}" for part in PARTS),
+        }
+        for data in ("CIFAR-100", "birds", "digits"):
+            pair = (measured[f"{data}, {readout}"] for readout in ("class token", "readout"))
+            cells[f"{data}: class token, readout"] = ", ".join(f"{value:.1f}" for value in pair)
+        rows.append(cells)
+    heading = [list(rows[0]), ["---"] + ["---:"] * (len(rows[0]) - 1)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [*heading, *(list(cells.values()) for cells in rows)])
 
 
 def folder_of(work: Path, name: str) -> Path:
@@ -101,7 +108,7 @@ def main() -> None:
             found = {"pictures a core-second": pictures_a_second(folder / "model")}
             found |= scores(options.data, folder / "model", CIFAR_A_CLASS)
             write_atomically(folder / "scores.json", json.dumps(found).encode())
-    Console(width=200).print(compare(options.work))
+    print(compare(options.work))
 
 
 if __name__ == "__main__":
