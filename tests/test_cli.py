@@ -22,4 +22,4 @@ def test_version_and_help() -> None:
 def test_a_users_mistake_is_one_line_and_exit_code_2() -> None:
     wrong = run("dance")
     assert wrong.returncode == 2
-    assert "No such command" in wrong.stderr
+    assert wrong.stderr == "foro: there is no command 'dance'; foro --help lists all\n"

@@ -14,7 +14,7 @@ from typing import Any
 
 from foro.backbones import Backbone
 from foro.changes import Change, Forget, Restore
-from foro.errors import FoRoWarning, InputError, ModelFileError
+from foro.errors import FoRoWarning, InputError, ModelFileError, NotSavedError
 from foro.files import write_model
 from foro.files.journal import Group, JournalWriter, Record, journal_path
 from foro.files.recovery import Recovery, change_record, is_damaged, recover
@@ -222,14 +222,18 @@ class DurableLearner:
 
     def save(self) -> None:
         """Writes the model file, atomically, and empties the journal; a crash between the two counts nothing twice."""
+        try:
+            self._save()
+        except ModelFileError as error:
+            if not self._journal.size:
+                raise
+            safe = f"what was learned is safe in {self._journal.path} and counts: there is no need to repeat it"
+            raise NotSavedError(f"{error}; {safe}") from None
+
+    def _save(self) -> None:
         self._check_open()
         arrays, metadata = self.learner.state()
-        try:
-            write_model(self.path, arrays, metadata)
-        except ModelFileError as error:
-            if self._journal.size:
-                raise ModelFileError(f"{error}; what was learned is safe in {self._journal.path}") from None
-            raise
+        write_model(self.path, arrays, metadata)
         ledger = self.learner.ledger
         ledger.previous, ledger.stamp = ledger.stamp, metadata["ledger"]["stamp"]
         self._unsaved = False
@@ -287,7 +291,7 @@ class DurableLearner:
             self.learner.ledger.remember(key, result)
             self._unsaved = True
             if group is None:
-                self.save()
+                self._save()
             else:
                 record = change_record(change, before)
                 group.commit({"sequence": sequence, "key": key, "result": result, **record.fields}, record.arrays)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class FoRoError(Exception):
     """Anything that is wrong with what the user gave, said in one sentence."""
@@ -23,6 +26,10 @@ class ModelFileError(FoRoError):
     """A model file that is truncated, foreign, from the future, or made for something else."""
 
 
+class NotSavedError(ModelFileError):
+    """A model file that could not be written; what was learned is safe on the disk, in the journal beside it."""
+
+
 class EngineError(FoRoError):
     """An engine that cannot be started, or that has lost its workers."""
 
@@ -34,3 +41,14 @@ class FoRoWarning(UserWarning):
 def first_line(error: Exception) -> str:
     """What another library's error says first, or its name where it says nothing: a part of one sentence."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """``1 image``, ``1,234 images``."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The nearest of the known names as the end of a sentence, or nothing."""
+    matches = get_close_matches(name, [*known], n=3)
+    return f"; did you mean {' or '.join(matches)}?" if matches else ""

@@ -52,9 +52,16 @@ def test_a_small_file_predicts_the_same_and_learns_nothing(model: Path, digits: 
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("out.pkl", "must end in .onnx or .safetensors"), ("gone/out.onnx", "cannot be written")]
+    ("name", "said"),
+    [
+        ("out.pkl", "must end in .onnx or .safetensors"),
+        ("gone/out.onnx", "cannot be written: No such file or directory"),
+        ("file/out.onnx", "cannot be written: Not a directory"),
+        ("file/out.safetensors", "cannot be written: Not a directory"),
+    ],
 )
 def test_mistakes_are_one_line(model: Path, tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "file").touch()
     ran = foro("export", model, tmp_path / name)
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert said in ran.err

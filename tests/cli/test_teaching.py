@@ -92,7 +92,7 @@ def test_learn_makes_a_model_and_then_adds_to_it(tmp_path: Path, tiny: Path, pic
 
 def test_too_few_images_are_not_measured(model: Path, pictures: Path) -> None:
     ran = foro("learn", model, pictures / "two")
-    assert "accuracy  not measured: too few images to hold a tenth of them out" in ran.lines
+    assert any(line.startswith("accuracy  not measured: too few images to hold 10% of them out") for line in ran.lines)
 
 
 def test_tables_lines_and_streams_teach_the_same(model: Path, tiny: Path, pictures: Path, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_stream_keeps_what_came_before_a_mistake(model: Path, pictures: Path, 
     gone = json.dumps({"path": str(tmp_path / "gone.png"), "label": "x"})
     mixed = told("learn", model, "-", "--chunk", 1, stdin=f"{lines[0]}\n{gone}\n", code=1)
     assert (mixed["samples"], len(mixed["skipped"])) == (1, 1)
-    assert foro("learn", model, "-", stdin=gone).err.startswith("foro: none of the 1 images can be read, the first")
+    assert foro("learn", model, "-", stdin=gone).err == f"foro: there is no image {tmp_path / 'gone.png'}\n"
 
 
 def test_settings_are_for_new_models(model: Path, tiny: Path, pictures: Path, tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_a_full_disk_is_one_sentence_and_the_old_model_stays(
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     ran = run("learn", model, pictures / "two", "--held-out", "0", preexec_fn=full)
-    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (3 if survives else 2, "", 1)
     assert "cannot be written: File too large" in ran.stderr
     assert model.read_bytes() == before
     assert ("is safe in" in ran.stderr) == survives
@@ -358,7 +358,9 @@ def test_a_killed_command_is_finished_or_discarded_by_the_next(model: Path, pict
 
 
 def test_help_has_examples_and_exit_codes() -> None:
-    assert "Exit codes: 0 all went well, 1 done but some images" in " ".join(foro("--help").out.split())
+    shown = " ".join(foro("--help").out.split())
+    assert "Exit codes: 0 all went well, 1 done but some images" in shown
+    assert "3 done but the model file could not be written, as on a full disk" in shown
     for verb in ("learn", "forget", "unlearn", "merge", "info"):
         shown = foro(verb, "--help").out
         assert f"foro {verb} " in shown

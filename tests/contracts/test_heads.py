@@ -81,7 +81,7 @@ def test_unlearned_samples_leave_no_trace(make: Callable[[], Head], taken: int) 
     head.unlearn(X[60 - taken :], labels[60 - taken :])
     never.absorb(X[: 60 - taken], labels[: 60 - taken])
     assert_same(head, never, X)
-    with pytest.raises(InputError, match="cannot unlearn 1 samples of 'nobody': only 0 were learned"):
+    with pytest.raises(InputError, match="cannot unlearn 1 sample of 'nobody': only 0 were learned"):
         head.unlearn(X[:1], ["nobody"])
 
 

@@ -22,6 +22,7 @@ from foro.adaptation.search import (
     search,
 )
 from foro.config import LearnerConfig
+from foro.errors import counted
 from foro.features.candidate import NEUTRAL, Candidate
 from foro.features.extractor import Extractor
 from foro.features.readout import Readout
@@ -128,10 +129,10 @@ class TaskAdaptation:
         config, classes = self.config, len(set(labels))
         found_plan = plan(config.search_price * len(labels), self.population, config.search_images, config.generations)
         if classes < FEWEST_CLASSES or len(labels) < 2 * FEWEST_IMAGES or found_plan is None:
+            few = f"{counted(len(labels), 'image')} of {counted(classes, 'class', 'classes')}"
             self.note = (
-                f"features are not adapted: {len(labels)} images of {classes} "
-                f"{'class' if classes == 1 else 'classes'} are too few; for that, teach a "
-                "new model with more of both in its first lesson"
+                f"features are not adapted: {few} {'is' if len(labels) == 1 else 'are'} too few; for that, teach a new "
+                "model with more of both in its first lesson"
             )
             return
         held = hold_classes_out(labels, self.generator)

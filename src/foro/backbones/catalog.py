@@ -13,8 +13,8 @@ from foro.backbones.embedded import find_registered, registered_names
 from foro.backbones.graph.linear import Precision
 from foro.backbones.hub import download
 from foro.backbones.runtimes.microbatch import DEFAULT_MEMORY_BUDGET
-from foro.backbones.timm_table import did_you_mean, full_names, timm_vits
-from foro.errors import BackboneError
+from foro.backbones.timm_table import full_names, timm_vits
+from foro.errors import BackboneError, did_you_mean
 
 Runtime = Literal["onnx", "torch"]
 _FILE_SUFFIXES = (".safetensors", ".bin", ".pth", ".pt", ".pkl", ".ckpt")
@@ -45,7 +45,7 @@ def load_checkpoint(name: str | PathLike[str], *, revision: str | None = None) -
         tags = ", ".join(f"{text}.{tag}" for tag in timm_vits()[text]["tags"])
         raise BackboneError(f"{text} names an architecture, not its weights; choose one of {tags}")
     if "." not in text:
-        raise BackboneError(f"there is no backbone named {text!r}{did_you_mean(text, registered_names())}")
+        raise BackboneError(f"there is no backbone named {text!r}{did_you_mean(text, list_backbones())}")
     return read_checkpoint(download(text, revision))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from foro.backbones.checkpoint import CONFIG_FILE, WEIGHTS_FILE
-from foro.backbones.timm_table import did_you_mean
-from foro.errors import BackboneError, first_line
+from foro.backbones.timm_table import full_names
+from foro.errors import BackboneError, did_you_mean, first_line
 
 
 def download(name: str, revision: str | None = None) -> Path:
@@ -25,14 +25,17 @@ def download(name: str, revision: str | None = None) -> Path:
         for file in (CONFIG_FILE, WEIGHTS_FILE):
             path = hf_hub_download(repository, file, revision=revision)
     except LocalEntryNotFoundError:
+        known = "" if name in full_names() else did_you_mean(name, full_names())
         raise BackboneError(
-            f"{name} is not in the local cache and the Hugging Face hub cannot be reached; "
-            "connect once, or give a folder with model.safetensors and config.json"
+            f"{name} is not in the local cache and the Hugging Face hub cannot be reached"
+            f"{known or '; connect once, or give a folder with model.safetensors and config.json'}"
         ) from None
     except RevisionNotFoundError:
         raise BackboneError(f"{repository} has no revision {revision!r} on the Hugging Face hub") from None
     except RepositoryNotFoundError:
-        raise BackboneError(f"there is no {repository} on the Hugging Face hub{did_you_mean(name)}") from None
+        raise BackboneError(
+            f"there is no {repository} on the Hugging Face hub{did_you_mean(name, full_names())}"
+        ) from None
     except EntryNotFoundError:
         raise BackboneError(f"{repository} has no {file}, so its weights cannot be used safely") from None
     except Exception as error:

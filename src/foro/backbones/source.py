@@ -43,13 +43,15 @@ def taught_backbone(
             raise
         raise BackboneError(f"{path} needs {name}; say where it is by backbone=… or --backbone ({error})") from None
     if found.fingerprint != fingerprint:
+        mine, theirs = _told_apart(str(fingerprint), found.fingerprint)
         raise ModelFileError(
-            f"{path} was taught with {name} (weights {_short(fingerprint)}), "
-            f"not with {found.name} (weights {_short(found.fingerprint)})"
+            f"{path} was taught with {name} (weights {mine}), not with {found.name} (weights {theirs})"
         )
     return place, found
 
 
-def _short(fingerprint: str) -> str:
-    """The first digits of a SHA-256, and the precision that may follow it."""
-    return f"{fingerprint[:12]}…{fingerprint[64:]}"
+def _told_apart(*fingerprints: str) -> list[str]:
+    """A dozen digits of each from where they differ, and the precision that may follow a SHA-256."""
+    same = next((place for place, digits in enumerate(zip(*fingerprints, strict=False)) if len(set(digits)) > 1), 0)
+    start = 0 if same < 12 else same
+    return [f"{'…' * (start > 0)}{each[start : start + 12]}…{each[64:]}" for each in fingerprints]

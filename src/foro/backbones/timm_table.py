@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -23,9 +22,3 @@ def timm_vits() -> dict[str, dict[str, Any]]:
 def full_names() -> list[str]:
     """Every ``architecture.tag`` of the table."""
     return [f"{name}.{tag}" for name, row in timm_vits().items() for tag in row["tags"]]
-
-
-def did_you_mean(name: str, others: list[str] | None = None) -> str:
-    """The nearest known names as the end of a sentence, or nothing."""
-    matches = get_close_matches(name, [*(others or []), *full_names()], n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(matches)}?" if matches else ""

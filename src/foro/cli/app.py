@@ -12,8 +12,10 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import foro
-from foro.cli.options import EXIT_CODES, INTERRUPTED
-from foro.errors import FoRoError, FoRoWarning
+from foro.cli.options import EXIT_CODES, INTERRUPTED, MISTAKE, NOT_SAVED
+from foro.cli.terminal import QUIET, complain, say, tell
+from foro.errors import FoRoError, FoRoWarning, InputError, NotSavedError, did_you_mean
+from foro.util.progress import without_bars
 
 COMMANDS = {
     "Teach a model": ["learn", "unlearn", "forget", "merge"],
@@ -37,7 +39,10 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name, or None."""
         if cmd_name not in NAMES:
-            return None
+            if ctx.resilient_parsing:  # a shell completes what is being typed
+                return None
+            known = did_you_mean(cmd_name, NAMES) or "; foro --help lists all"
+            raise InputError(f"there is no command {cmd_name!r}{known}")
         module = import_module(f"foro.cli.{cmd_name}")
         if hasattr(module, "app"):
             command: Any = get_command(module.app)
@@ -46,8 +51,12 @@ class LazyGroup(TyperGroup):
             single = typer.Typer(add_completion=False, rich_markup_mode=None)
             single.command(cmd_name)(getattr(module, cmd_name))
             command = get_command(single)
+        quiet = typer.Typer(add_completion=False)
+        quiet.command()(_quiet)
         for each in (command, *getattr(command, "commands", {}).values()):
             each.help = _with_examples(each.help or "")
+            if not hasattr(each, "commands"):
+                each.params += get_command(quiet).params
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -80,9 +89,30 @@ def _with_examples(text: str) -> str:
     return f"{before}{heading}\b\n" + "\n".join(lines)  # click rewraps no paragraph that starts with \b
 
 
+def _be_quiet(ctx: typer.Context, quiet: bool) -> None:
+    QUIET.set(quiet)
+    if quiet:
+        ctx.with_resource(without_bars())
+
+
+def _quiet(
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet",
+            "-q",
+            callback=_be_quiet,
+            expose_value=False,
+            help="Print results and errors only: no progress, no report of what was done, no notes.",
+        ),
+    ] = False,
+) -> None:
+    """Has the option that every command has."""
+
+
 def _version(shown: bool) -> None:
     if shown:
-        typer.echo(f"foro {foro.__version__}")
+        say(f"foro {foro.__version__}")
         raise typer.Exit
 
 
@@ -102,14 +132,14 @@ def main() -> None:
             # Warnings of libraries about odd images are not for the user; ours are a sentence, without a line of code.
             warnings.simplefilter("ignore")
             warnings.simplefilter("default", FoRoWarning)
-            warnings.showwarning = lambda message, *_: typer.echo(f"foro: {message}", err=True)
+            warnings.showwarning = lambda message, *_: tell(str(message))
             app()
     except FoRoError as error:
-        typer.echo(f"foro: {error}", err=True)
-        sys.exit(2)
+        complain(str(error))
+        sys.exit(NOT_SAVED if isinstance(error, NotSavedError) else MISTAKE)
     except (KeyboardInterrupt, SystemExit) as end:
         # Click turns Ctrl-C into an exit without a message.
         if isinstance(end, SystemExit) and end.code != INTERRUPTED:
             raise
-        typer.echo("foro: interrupted", err=True)
+        complain("interrupted")
         sys.exit(INTERRUPTED)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
 
 from foro.cli.options import Json
+from foro.cli.terminal import rate, say, say_json
 
 app = typer.Typer(
     help="Backbones: list them, get one, and see what it is.",
@@ -45,11 +45,11 @@ def list_(
 
     found = [(name, place) for name, place in inventory(containing) if not here or place != "hub"]
     if as_json:
-        typer.echo(json.dumps([{"name": name, "place": place} for name, place in found]))
+        say_json([{"name": name, "place": place} for name, place in found])
         return
     width = max((len(name) for name, _ in found), default=0)
     for name, place in found:
-        typer.echo(f"{name:<{width}}  {PLACES[place]}")
+        say(f"{name:<{width}}  {PLACES[place]}")
 
 
 @app.command("pull")
@@ -64,11 +64,10 @@ def pull(name: Name, as_json: Json = False) -> None:
 
     verified = verify(name)
     if as_json:
-        content = {"place": verified.place, **verified.facts, "images_per_second": verified.images_per_second}
-        typer.echo(json.dumps(content))
+        say_json({"place": verified.place, **verified.facts, "images_per_second": verified.images_per_second})
         return
     _show(verified.facts, verified.place)
-    typer.echo(f"verified     runs {verified.images_per_second:.0f} images a second here")
+    say(f"verified     runs {rate(verified.images_per_second)} here")
 
 
 @app.command("info")
@@ -88,7 +87,7 @@ def info(name: Name, as_json: Json = False) -> None:
         raise BackboneError(f"{name} is not on this computer: get it by foro backbone pull {name}")
     facts = describe(load_checkpoint(name))
     if as_json:
-        typer.echo(json.dumps({"place": place, **facts}))
+        say_json({"place": place, **facts})
     else:
         _show(facts, place)
 
@@ -97,11 +96,9 @@ def _show(facts: dict[str, Any], place: Any) -> None:
     from foro.backbones.inventory import PLACES
 
     how = facts["preprocessing"]
-    typer.echo(f"backbone     {facts['name']}, {PLACES[place]}")
-    typer.echo(
-        f"size         {facts['parameters'] / 1e6:.1f} million parameters, {4 * facts['parameters'] / 1e6:.0f} MB"
-    )
-    typer.echo(f"layers       {facts['layers']}, width {facts['width']}, {facts['heads']} heads")
-    typer.echo(f"input        {facts['image_size']} px, patches of {facts['patch_size']}")
-    typer.echo(f"preparation  {how['crop_mode']} crop of {how['crop_pct']:g}, {how['interpolation']}")
-    typer.echo(f"fingerprint  {facts['fingerprint']}")
+    say(f"backbone     {facts['name']}, {PLACES[place]}")
+    say(f"size         {facts['parameters'] / 1e6:.1f} million parameters, {4 * facts['parameters'] / 1e6:.0f} MB")
+    say(f"layers       {facts['layers']}, width {facts['width']}, {facts['heads']} heads")
+    say(f"input        {facts['image_size']} px, patches of {facts['patch_size']}")
+    say(f"preparation  {how['crop_mode']} crop of {how['crop_pct']:g}, {how['interpolation']}")
+    say(f"fingerprint  {facts['fingerprint']}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from foro.cli.terminal import rate, say_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -42,7 +43,7 @@ def demo(
             live.update(_table(result))
     write_report(result, report)
     if as_json:
-        typer.echo(json.dumps({**result.summary(), "report": str(report)}))
+        say_json({**result.summary(), "report": str(report)})
         return
     console.print()
     console.print(_ending(result, report))
@@ -89,7 +90,7 @@ def _ending(result: DemoResult, report: Path) -> RenderableType:
         f"(all data at once {numbers['joint_accuracy']:.1f} %, newest task only {numbers['newest_accuracy']:.1f} %)",
         f"forgetting       [bold green]{numbers['forgetting']:.1f}[/] points  "
         f"(newest task only {numbers['newest_forgetting']:.1f} points)",
-        f"speed            {numbers['images_per_second']:.0f} images a second, without a GPU or torch",
+        f"speed            {rate(numbers['images_per_second'])}, without a GPU or torch",
         f"peak memory      {numbers['peak_megabytes'] or float('nan'):.0f} MB",
         f"report           {report}",
         "",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foro.cli.open_model import counted, end, tell
+from foro.cli.open_model import end
 from foro.cli.options import BackbonePlace, Data, Json, Model, Strict
+from foro.cli.terminal import named, say, say_json, tell
+from foro.errors import counted
 
 if TYPE_CHECKING:
     from foro.evaluation import Evaluation
@@ -54,30 +55,27 @@ def evaluate(
 
         save_confusion(found, confusion)
     if as_json:
-        typer.echo(json.dumps({"model": str(model), "data": data, **found.as_dict()}, ensure_ascii=False))
+        say_json({"model": str(model), "data": data, **found.as_dict()})
     else:
         _show(found)
         for path in (html, confusion):
             if path is not None:
-                typer.echo(f"written       {path}")
+                say(f"written       {path}")
     end(found.bad, listed=not as_json)
 
 
 def _show(found: Evaluation) -> None:
     right, sure = int(found.right.sum()), float(found.confidence.mean())
-    typer.echo(f"accuracy      {found.accuracy:.1%} ({right} of {counted(len(found), 'image')})")
-    typer.echo(
-        f"classes       {found.class_accuracy:.1%} on average over {counted(found.tested_classes, 'class', 'classes')}"
-    )
-    typer.echo(f"confidence    {sure:.1%} on average; expected calibration error {found.calibration_error:.1%}")
+    say(f"accuracy      {found.accuracy:.1%} ({right} of {counted(len(found), 'image')})")
+    say(f"classes       {found.class_accuracy:.1%} on average over {counted(found.tested_classes, 'class', 'classes')}")
+    say(f"confidence    {sure:.1%} on average; expected calibration error {found.calibration_error:.1%}")
     worst = sorted((each for each in found.classes if each.accuracy is not None), key=lambda each: each.accuracy or 0.0)
     for number, each in enumerate(worst[:5]):
         if each.accuracy is not None and each.accuracy < 1:
             heading = "hardest" if number == 0 else ""
-            typer.echo(f"{heading:<14}{each.label} {each.accuracy:.0%} of {counted(each.images, 'image')}")
+            say(f"{heading:<14}{each.label} {each.accuracy:.0%} of {counted(each.images, 'image')}")
     for number, (true, answer, count) in enumerate(found.confused()):
-        typer.echo(f"{'mistakes' if number == 0 else '':<14}{true} taken for {answer}, {count} ×")
+        say(f"{'mistakes' if number == 0 else '':<14}{true} taken for {answer}, {count} ×")
     if found.unknown:
-        names = ", ".join(str(label) for label in list(found.unknown)[:8])
         images = counted(sum(found.unknown.values()), "image")
-        tell(f"{images} of labels that the model does not know count as wrong: {names}")
+        tell(f"{images} of labels that the model does not know count as wrong: {named(list(found.unknown))}")

@@ -1,6 +1,5 @@
 """``foro experiment``: the paper's protocol, tables and figures."""
 
-import json
 from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
@@ -10,7 +9,8 @@ import typer
 from typer.core import TyperCommand
 
 from foro.cli.options import Json, chosen_engine, with_options_of
-from foro.errors import InputError
+from foro.cli.terminal import say, say_json
+from foro.errors import InputError, counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -137,10 +137,11 @@ def _study(
         paths = write_table(made, runner.folder / "tables", name)
         if as_json:
             files = [str(path) for path in paths]
-            typer.echo(json.dumps({"files": files, "cells": to_entries(made)}, ensure_ascii=False))
+            say_json({"files": files, "cells": to_entries(made)})
             return
-        typer.echo(to_markdown(made))
-        typer.echo(", ".join(str(path) for path in paths))
+        for line in to_markdown(made).splitlines():
+            say(line)
+        say(", ".join(str(path) for path in paths))
 
     return make
 
@@ -191,10 +192,10 @@ def run(
     ]
     groups = grouped(run_all(runner, specs, parallel=find_grid(engine)))
     if as_json:
-        typer.echo(json.dumps([to_json(group) for group in groups]))
+        say_json([to_json(group) for group in groups])
         return
     Console().print(_results(groups))
-    typer.echo(f"results are in {runner.folder}; see them with: foro experiment report --out {runner.folder}")
+    say(f"results are in {runner.folder}; see them with: foro experiment report --out {runner.folder}")
 
 
 @app.command("table", cls=StudyCommand)
@@ -247,7 +248,7 @@ def report(
 
     path = report or out / "report.html"
     runs = write_report(out, path)
-    typer.echo(json.dumps({"report": str(path), "runs": runs}) if as_json else f"{path}: {runs} runs")
+    say_json({"report": str(path), "runs": runs}) if as_json else say(f"{path}: {counted(runs, 'run')}")
 
 
 @app.command("list")
@@ -274,7 +275,7 @@ def list_all(
         values = found.resolve({})
         helps = found.helps()
         if as_json:
-            typer.echo(json.dumps({name: {"default": values[name], "help": helps[name]} for name in helps}))
+            say_json({name: {"default": values[name], "help": helps[name]} for name in helps})
         else:
             rows = [(name, str(values[name]), helps[name]) for name in helps]
             _print_table(f"{method}: {found.summary}", ("setting", "default", "what it is"), rows)
@@ -285,7 +286,7 @@ def list_all(
         "studies": {study.name: f"{study.number}: {study.title}" for study in STUDIES},
     }
     if as_json:
-        typer.echo(json.dumps(registries, ensure_ascii=False))
+        say_json(registries)
         return
     for title, entries in zip(("methods", "data sets", "tables and figures"), registries.values(), strict=True):
         _print_table(title, ("name", "what it is"), list(entries.items()))
@@ -344,6 +345,6 @@ def _results(groups: "list[Group]") -> "RenderableType":
     streams = dict.fromkeys(group.stream for group in groups)
     skipped = sum({group.first["data"]["name"]: group.first["data"]["skipped_images"] for group in groups}.values())
     told = [f"all with {shared}"] if shared else []
-    told += [f"{skipped} images that cannot be decoded left out"] if skipped else []
+    told += [f"{counted(skipped, 'image')} that cannot be decoded left out"] if skipped else []
     table.caption = "\n".join([*described, *streams, where, *told])
     return table

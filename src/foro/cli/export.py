@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from foro.cli.options import BackbonePlace, Json, Model
+from foro.cli.terminal import report, say_json
+from foro.errors import counted
 
 
 def export(
@@ -51,10 +52,11 @@ def export(
             "same_labels": exported.same_labels,
             "largest_difference": exported.largest_difference,
         }
-        typer.echo(json.dumps(content, ensure_ascii=False))
+        say_json(content)
         return
-    typer.echo(f"written   {', '.join(map(str, exported.files))}, {exported.bytes / 1e6:,.1f} MB")
-    typer.echo(
-        f"checked   on {exported.checked_images} images: {exported.same_labels} have the same label as by the model, "
+    report(f"written   {', '.join(map(str, exported.files))}, {exported.bytes / 1e6:,.1f} MB")
+    same = counted(exported.same_labels, "has", "have")
+    report(
+        f"checked   on {counted(exported.checked_images, 'image')}: {same} the same label as by the model, "
         f"probabilities differ by {exported.largest_difference:.0e} at most"
     )

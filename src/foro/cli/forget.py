@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
-from foro.cli.open_model import counted, named, opened
+from foro.cli.open_model import opened
 from foro.cli.options import BackbonePlace, Json, Model, Wait
+from foro.cli.terminal import named, report, say_json
+from foro.errors import counted
 
 
 def forget(
@@ -42,7 +43,7 @@ def forget(
     learner = durable.learner
     if as_json:
         content = {"model": str(model), "restored" if undo else "forgotten": labels, "labels": learner.labels}
-        typer.echo(json.dumps({**content, "recovered": durable.recovered}, ensure_ascii=False))
+        say_json({**content, "recovered": durable.recovered})
         return
-    typer.echo(f"{'known again' if undo else 'forgotten'}: {named(labels)}")
-    typer.echo(f"{model} knows {counted(len(learner.labels), 'class', 'classes')}")
+    report(f"{'known again' if undo else 'forgotten'}: {named(labels)}")
+    report(f"{model} knows {counted(len(learner.labels), 'class', 'classes')}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foro.cli.open_model import counted, named
 from foro.cli.options import BackbonePlace, Json, Model
+from foro.cli.terminal import named, plain, say, say_json
+from foro.errors import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -34,13 +34,13 @@ def info(
 
     content = describe(model, backbone)
     if as_json:
-        typer.echo(json.dumps(content, ensure_ascii=False))
+        say_json(content)
         return
     from rich.console import Console
 
     console = Console(soft_wrap=not Console().is_terminal)
     for name, text in _facts(content).items():
-        typer.echo(f"{name:<10}{text}")
+        say(f"{name:<10}{text}")
     console.print()
     console.print(_classes(content))
     if events and content["log"]:
@@ -79,7 +79,7 @@ def _classes(content: dict[str, Any]) -> RenderableType:
     for each in content["classes"]:
         accuracy = each["expected_accuracy"]
         shown = "" if accuracy is None else f"{accuracy:.0%}"
-        table.add_row(Text(str(each["label"])), f"{each['samples']:,}", shown, _time(each["last_taught"]))
+        table.add_row(Text(plain(each["label"])), f"{each['samples']:,}", shown, _time(each["last_taught"]))
     return table
 
 
@@ -98,7 +98,7 @@ def _log(log: list[dict[str, Any]], most: int) -> RenderableType:
         names = [str(label) for label, _ in each["labels"]]
         shown = named(names[:5])
         more = f" and {each['classes'] - 5} more" if each["classes"] > 5 else ""
-        table.add_row(_time(each["when"]), what, f"{each['samples']:,}", Text(shown + more))
+        table.add_row(_time(each["when"]), what, f"{each['samples']:,}", Text(plain(shown + more)))
     return table
 
 

@@ -1,13 +1,12 @@
 """``foro learn``."""
 
-import json
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foro.cli.open_model import counted, end, named, opened, tell
+from foro.cli.open_model import end, opened
 from foro.cli.options import (
     Json,
     NewBackbone,
@@ -18,7 +17,9 @@ from foro.cli.options import (
     options_of,
     with_options_of,
 )
+from foro.cli.terminal import named, rate, report, say_json, tell
 from foro.config import CHUNK, HELD_OUT, PRESETS, LearnerConfig, Preset, parse_settings
+from foro.errors import counted
 
 if TYPE_CHECKING:
     from foro.engine import Engine
@@ -121,29 +122,31 @@ def learn(
     learner = durable.learner
     if as_json:
         content = {"model": str(model), **taught.as_dict(), "classes": len(learner.labels)}
-        typer.echo(json.dumps({**content, "recovered": durable.recovered}, ensure_ascii=False))
+        say_json({**content, "recovered": durable.recovered})
     else:
-        _show(model, taught, learner)
+        _show(model, taught, learner, held_out)
     end(taught.skipped, listed=not as_json)
 
 
-def _show(model: Path, taught: "Taught", learner: "Learner") -> None:
+def _show(model: Path, taught: "Taught", learner: "Learner", held_out: float) -> None:
+    from foro.images.samples import FEWEST_HELD_OUT
+
     for note in taught.notes:
         tell(note)
-    speed = taught.samples / taught.seconds
     images, classes = counted(taught.samples, "image"), counted(len(taught.labels), "class", "classes")
-    typer.echo(f"learned   {images} of {classes} in {taught.seconds:.1f} s ({speed:.0f} images a second)")
+    report(f"learned   {images} of {classes} in {taught.seconds:.1f} s ({rate(taught.samples / taught.seconds)})")
     if taught.new_labels:
-        typer.echo(f"new       {named(taught.new_labels)}")
+        report(f"new       {named(taught.new_labels)}")
     if len(learner.labels) == 1:
-        typer.echo("accuracy  not measured: there is one class, and every answer would be right")
+        report("accuracy  not measured: there is one class, and every answer would be right")
     elif taught.accuracy_after is None:
-        typer.echo("accuracy  not measured: too few images to hold a tenth of them out")
+        too_few = f"too few images to hold {held_out:.0%} of them out and measure on at least {FEWEST_HELD_OUT}"
+        report(f"accuracy  not measured: {too_few if held_out else 'with --held-out 0 no image is held out'}")
     else:
         before = "not known before" if taught.accuracy_before is None else f"{taught.accuracy_before:.1%} before"
         images = counted(taught.held_out, "image")
-        typer.echo(f"accuracy  {before}, {taught.accuracy_after:.1%} after, on {images} of DATA that were held out")
+        report(f"accuracy  {before}, {taught.accuracy_after:.1%} after, on {images} of DATA that were held out")
     if taught.expected_accuracy is not None:
-        typer.echo(f"expected  {taught.expected_accuracy:.1%} on new images of all classes")
+        report(f"expected  {taught.expected_accuracy:.1%} on new images of all classes")
     known = counted(len(learner.labels), "class", "classes")
-    typer.echo(f"{model} knows {known} from {counted(learner.head.samples, 'image')}")
+    report(f"{model} knows {known} from {counted(learner.head.samples, 'image')}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from foro.cli.open_model import counted
 from foro.cli.options import BackbonePlace, Json
+from foro.cli.terminal import report, say_json
+from foro.errors import counted
 
 
 def merge(
@@ -32,8 +32,7 @@ def merge(
 
     learner = merge_models(models, out, backbone)
     if as_json:
-        content = {"model": str(out), "labels": learner.labels, "samples": learner.head.samples}
-        typer.echo(json.dumps(content, ensure_ascii=False))
+        say_json({"model": str(out), "labels": learner.labels, "samples": learner.head.samples})
         return
     known = counted(len(learner.labels), "class", "classes")
-    typer.echo(f"{out} knows {known} from {counted(learner.head.samples, 'image')}")
+    report(f"{out} knows {known} from {counted(learner.head.samples, 'image')}")

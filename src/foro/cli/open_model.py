@@ -1,4 +1,4 @@
-"""How a command opens a model to change it, reports images that were skipped, and writes numbers and labels."""
+"""How a command opens a model to change it, and reports images that were skipped."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from foro.cli.options import SKIPPED
+from foro.cli.terminal import tell
+from foro.errors import counted
 
 if TYPE_CHECKING:
     from foro.durable import DurableLearner
@@ -36,30 +38,12 @@ def opened(
         yield model
 
 
-def tell(sentence: str) -> None:
-    """A sentence beside the result, on standard error."""
-    typer.echo(f"foro: {sentence}", err=True)
-
-
 def end(skipped: Sequence[UnreadableImage], listed: bool = True) -> None:
     """Ends a command: lists the images that were skipped, and sets the exit code."""
     if not skipped:
         return
     if listed:
-        tell(f"{len(skipped)} {'image was' if len(skipped) == 1 else 'images were'} skipped:")
-        for each in skipped[:LISTED]:
-            typer.echo(f"  {each.reason}", err=True)
-        if len(skipped) > LISTED:
-            typer.echo(f"  and {len(skipped) - LISTED} more", err=True)
+        more = [f"and {len(skipped) - LISTED} more"] if len(skipped) > LISTED else []
+        reasons = [each.reason for each in skipped[:LISTED]]
+        tell(f"{counted(len(skipped), 'image was', 'images were')} skipped:", reasons + more)
     raise typer.Exit(SKIPPED)
-
-
-def named(labels: Sequence[object], most: int = 8) -> str:
-    """The first of the labels, and how many more."""
-    shown = ", ".join(str(label) for label in labels[:most])
-    return f"{shown} and {len(labels) - most} more" if len(labels) > most else shown
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """``1 image``, ``1,234 images``."""
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"

@@ -13,11 +13,12 @@ from foro.config import DEFAULT_BACKBONE
 
 Function = Callable[..., Any]
 
-DONE, SKIPPED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+DONE, SKIPPED, MISTAKE, NOT_SAVED, INTERRUPTED = 0, 1, 2, 3, 130
 
 EXIT_CODES = (
     "Exit codes: 0 all went well, 1 done but some images could not be read and were skipped, 2 nothing was done "
-    "because something is wrong with what was given, 130 interrupted."
+    "because something is wrong with what was given, 3 done but the model file could not be written, as on a full "
+    "disk: what was learned is safe in the journal beside it and counts, 130 interrupted."
 )
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.", show_default=False)]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
@@ -14,6 +11,7 @@ import typer
 
 from foro.cli.open_model import end
 from foro.cli.options import BackbonePlace, Model, Strict
+from foro.cli.terminal import plain, say, say_answer, say_json, say_row
 from foro.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,8 +21,8 @@ if TYPE_CHECKING:
     from foro.snapshot import Prediction
 
 Answers = list[dict[str, Any]]
-Form = Callable[[str, Answers, str | None], str | None]
-"""The line for an image, its answers or what is wrong with it; None is no line."""
+Form = Callable[[str, Answers, str | None], None]
+"""Prints the line for an image: its answers, or what is wrong with it."""
 
 UNKNOWN = "unknown"
 UNKNOWN_AT = 0.5
@@ -89,7 +87,7 @@ def predict(
     terminal = sys.stdout.isatty()
     form = _as_json if as_json else _as_csv if as_csv else _aligned(found) if terminal else _tabbed
     if as_csv:
-        typer.echo(_row(["image", *_headings(min(top, len(snapshot.labels))), "error"]))
+        say_row(["image", *_headings(min(top, len(snapshot.labels))), "error"])
     asked: Iterable[Path] = paths_in(sys.stdin) if streamed else found
     predictions = snapshot.predict_each(asked, strict, 1 if streamed else BATCH)
     bar = nullcontext(lambda _more: None) if terminal or streamed else progress_bar("predicting", len(found))
@@ -120,9 +118,7 @@ def _print(
             answers = [{**answers[0], "label": UNKNOWN, "known": False}]
         if answers:
             answers[0]["unknown"] = chance
-        line = form(str(each.image), answers, each.unreadable.reason if each.unreadable else None)
-        if line is not None:
-            typer.echo(line)
+        form(str(each.image), answers, each.unreadable.reason if each.unreadable else None)
         if each.unreadable is None:
             answered += 1
         else:
@@ -136,45 +132,38 @@ def _print(
     return bad
 
 
-def _as_json(image: str, answers: Answers, error: str | None) -> str:
+def _as_json(image: str, answers: Answers, error: str | None) -> None:
     if error is not None:
-        return json.dumps({"image": image, "error": error}, ensure_ascii=False)
-    more = {"top": answers} if len(answers) > 1 else {}
-    return json.dumps({"image": image, **answers[0], **more}, ensure_ascii=False)
+        say_json({"image": image, "error": error})
+    else:
+        say_json({"image": image, **answers[0], **({"top": answers} if len(answers) > 1 else {})})
 
 
-def _as_csv(image: str, answers: Answers, error: str | None) -> str:
-    cells = [cell for each in answers for cell in (each["label"], f"{each['confidence']:.4f}")]
-    return _row([image, *cells, error or ""])
+def _as_csv(image: str, answers: Answers, error: str | None) -> None:
+    say_row([image, *_cells(answers), error or ""])
 
 
-def _tabbed(image: str, answers: Answers, error: str | None) -> str | None:
-    if error is not None:
-        return None
-    cells = [str(cell) for each in answers for cell in (each["label"], f"{each['confidence']:.4f}")]
-    return "\t".join([image, *cells])
+def _tabbed(image: str, answers: Answers, error: str | None) -> None:
+    if error is None:
+        say(image, *_cells(answers))
 
 
 def _aligned(images: list[Path]) -> Form:
     """For people: paths in a column, and the answers beside them."""
-    width = min(WIDEST, max((len(str(image)) for image in images), default=0))
+    width = min(WIDEST, max((len(plain(image)) for image in images), default=0))
 
-    def form(image: str, answers: Answers, error: str | None) -> str | None:
-        if error is not None:
-            return None
-        texts = [f"{each['label']} {100 * each['confidence']:.1f} %" for each in answers]
-        first = typer.style(texts[0], bold=True)
-        return f"{image:<{width}}  {', '.join([first, *texts[1:]])}"
+    def form(image: str, answers: Answers, error: str | None) -> None:
+        if error is None:
+            first, *others = (f"{each['label']} {100 * each['confidence']:.1f} %" for each in answers)
+            say_answer(f"{plain(image):<{width}}  ", first, "".join(f", {each}" for each in others))
 
     return form
+
+
+def _cells(answers: Answers) -> list[object]:
+    return [cell for each in answers for cell in (each["label"], f"{each['confidence']:.4f}")]
 
 
 def _headings(top: int) -> list[str]:
     later = [name for number in range(2, top + 1) for name in (f"label_{number}", f"confidence_{number}")]
     return ["label", "confidence", *later]
-
-
-def _row(cells: list[Any]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(cells)
-    return text.getvalue()

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from foro.cli.options import NewBackbone, NewModel, options_of, with_options_of
+from foro.cli.terminal import say
 from foro.config import DEFAULT_BACKBONE
-from foro.errors import FoRoError, InputError
+from foro.errors import FoRoError, InputError, counted
 from foro.serve.service_config import ServeConfig
 
 if TYPE_CHECKING:
@@ -62,10 +63,8 @@ def _new(backbone: str) -> "Learner":
 
 
 def _say(address: str, service: "Service") -> None:
-    known = len(service.published.labels)
-    typer.echo(
-        f"{service.name} ({known} {'class' if known == 1 else 'classes'}) is at {address}  (Ctrl-C saves and stops)"
-    )
+    known = counted(len(service.published.labels), "class", "classes")
+    say(f"{service.name} ({known}) is at {address}  (Ctrl-C saves and stops)")
 
 
 def _token(name: str, given: str | None, file: Path | None) -> str | None:

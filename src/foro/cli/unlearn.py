@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
-import typer
-
-from foro.cli.open_model import counted, end, named, opened
+from foro.cli.open_model import end, opened
 from foro.cli.options import BackbonePlace, Data, Json, Model, Strict, Wait
+from foro.cli.terminal import named, report, say_json
+from foro.errors import counted
 
 
 def unlearn(
@@ -33,17 +31,17 @@ def unlearn(
 
     check_labelled(data)
     with opened(model, wait, backbone) as durable:
-        before = set(durable.learner.labels)
+        before = durable.learner.labels
         taught = unteach(durable, data, strict=strict)
     gone = [label for label in before if label not in durable.learner.labels]
     if as_json:
         left = ("samples", "labels", "seconds", "skipped")
         content = {name: value for name, value in taught.as_dict().items() if name in left}
         more = {"gone": gone, "classes": len(durable.learner.labels), "recovered": durable.recovered}
-        typer.echo(json.dumps({"model": str(model), **content, **more}, ensure_ascii=False))
+        say_json({"model": str(model), **content, **more})
     else:
         images, classes = counted(taught.samples, "image"), counted(len(taught.labels), "class", "classes")
-        typer.echo(f"unlearned {images} of {classes} in {taught.seconds:.1f} s")
+        report(f"unlearned {images} of {classes} in {taught.seconds:.1f} s")
         if gone:
-            typer.echo(f"no longer known: {named(gone)}")
+            report(f"no longer known: {named(gone)}")
     end(taught.skipped, listed=not as_json)

@@ -26,7 +26,8 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview], error: type[Fo
     except OSError as reason:
         raise error(f"{path} cannot be written: {reason.strerror or reason}") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a place that cannot be written to cannot be tidied up, either
+            temporary.unlink(missing_ok=True)
 
 
 def remove_leftovers(path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foro.backbones import Backbone
-from foro.errors import ModelFileError
+from foro.errors import ModelFileError, counted
 from foro.files import INFERENCE_ONLY, read_model
 from foro.files.inference_file import read_snapshot
 from foro.files.journal import journal_path
@@ -44,8 +44,8 @@ def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
     else:
         arrays, metadata = read_model(path)
     if metadata.get(INFERENCE_ONLY):
-        count = len(metadata["encoder"]["labels"])
-        raise ModelFileError(f"{path} is for predicting only: it knows {count} labels, but not how they were learned")
+        known = counted(len(metadata["encoder"]["labels"]), "label")
+        raise ModelFileError(f"{path} is for predicting only: it knows {known}, but not how they were learned")
     try:
         encoder = metadata["encoder"]
         ledger = Ledger.from_state(metadata["ledger"])

@@ -13,7 +13,7 @@ from typing import Any
 from foro.config import CHUNK, HELD_OUT
 from foro.durable import MOST_JOURNAL, DurableLearner
 from foro.engine import Engine
-from foro.errors import DataError, FoRoError, FoRoWarning, InputError
+from foro.errors import DataError, FoRoError, FoRoWarning, InputError, counted
 from foro.images.labelled import read_labelled, stream_labelled
 from foro.images.samples import Samples
 from foro.images.unreadable import UnreadableImage, without_unreadable
@@ -113,6 +113,8 @@ def _whole(samples: Samples, strict: bool, engine: Engine | None = None) -> tupl
 
 
 def _unreadable(skipped: tuple[UnreadableImage, ...]) -> InputError:
+    if len(skipped) == 1:
+        return InputError(skipped[0].reason)
     return InputError(f"none of the {len(skipped)} images can be read, the first because {skipped[0].reason}")
 
 
@@ -144,7 +146,7 @@ def _stream(model: DurableLearner, lines: Iterable[str | bytes], strict: bool, h
     except FoRoError as error:
         if taught.samples:
             model.save()
-            raise DataError(f"{error}; {taught.samples} images of earlier lines are learned") from None
+            raise DataError(f"{error}; {counted(taught.samples, 'image')} of earlier lines are learned") from None
         raise
     if not taught.samples:
         raise _unreadable(taught.skipped) if taught.skipped else DataError("the standard input names no images")
