@@ -81,10 +81,13 @@ def test_quiet_prints_results_and_errors_only(digits: Path, tmp_path: Path) -> N
 
 def test_numbers_and_words_fit(tmp_path: Path, digits: Path) -> None:
     path = tmp_path / "m.foro"
-    ran = foro("learn", path, write_digits(tmp_path / "one", 1, 2), "--set", "projection_dim=64", "--held-out", 0)
+    one = write_digits(tmp_path / "one", 1, 2)
+    ran = foro("learn", path, one, "--set", "projection_dim=64", "--preset", "adapt")
     assert "1 image of 1 class is too few" in ran.err
-    assert "accuracy  not measured: with --held-out 0 no image is held out" in ran.lines
+    assert "accuracy  not measured: there is one class, and every answer would be right" in ran.lines
     assert ran.lines[-1] == f"{path} knows 1 class from 1 image"
+    shown = foro("learn", path, write_digits(tmp_path / "some", 2, 12), "--held-out", 0).lines
+    assert "accuracy  not measured: with --held-out 0 no image is held out" in shown
     shown = foro("learn", path, write_digits(tmp_path / "more", 20, 30), "--held-out", 0.2).out
     assert "not measured: too few images to hold 20% of them out" in shown
     assert [rate(each) for each in (0.0357, 2.5, 1234.5)] == [
