@@ -36,7 +36,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def html() -> str:
     requests = [Request("cifar100", tasks, method) for tasks in (5, 25) for method in ("foro", "kem")]
-    requests += [Request("cifar100", 25, "foro", {"population": size}) for size in (2, 4)]
+    requests += [Request("cifar100", 25, "foro", {"population": size}) for size in (2, 4, 6)]
     return render_report([made_up(request, seed, 0.7 + seed / 50) for request in requests for seed in (0, 1)])
 
 
@@ -52,7 +52,7 @@ def test_shows_tables_curves_heat_maps_and_how_to_repeat_each_run(html: str) -> 
     assert "Table 1: comparison of methods" in html
     assert "Figure 3(a)" in html
     assert "CIFAR100, 5 tasks" in html
-    assert html.count("<details class=run>") == 12
+    assert html.count("<details class=run>") == 14
     assert "foro experiment run --seeds 1 &lt;&amp;&gt;" in html
     assert re.search(r"background:hsl\(140 55% \d+%\)", html)
     assert "population = 2" in html

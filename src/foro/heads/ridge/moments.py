@@ -135,7 +135,8 @@ class Moments:
             arrays |= {f"{number}.cross": token.cross.T, f"{number}.tail": token.tail}
             if token.gram is not None:
                 arrays[f"{number}.gram"] = token.gram
-        return arrays, {"labels": self.labels, "samples": self.tokens[0].samples}
+        stored = self.tokens[0].gram is not None
+        return arrays, {"labels": self.labels, "samples": self.tokens[0].samples, "packed": stored}
 
     def restore(self, arrays: Arrays, settings: dict[str, Any]) -> None:
         """Takes over what ``state`` gave; an array of another shape is a ValueError."""
@@ -143,7 +144,7 @@ class Moments:
         for number, token in enumerate(self.tokens):
             token.samples, token.counts = int(settings["samples"]), arrays["counts"].copy()
             token.cross, token.tail = arrays[f"{number}.cross"].T, arrays[f"{number}.tail"]
-            token.gram = arrays.get(f"{number}.gram")
+            token.gram = arrays[f"{number}.gram"] if settings["packed"] else None
             token.tail_classes = np.full(len(token.tail), -1)  # nothing here asks for them
             shapes = token.counts.shape, token.cross.shape, token.tail.shape[1:]
             if shapes != ((len(self.labels),), (width, len(self.labels)), (width,)) or (
