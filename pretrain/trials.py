@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from forward_pass import forward
 from monitor import scores
 from recipe import Recipe
 from student import load_exported, write_atomically
-from train import train
+from train import LOG_EVERY, train
 
 BASE = Recipe(steps=300, batch=96, images=9_600, views=2, warmup=0.15, dim=192, depth=6, heads=3, depth_weight=0.0)
 CIFAR_A_CLASS = 20
@@ -39,6 +38,7 @@ VARIANTS = {
     "192 × 6, 4 registers": replace(BASE, registers=4),
 }
 PARTS = ("cls", "logits", "tokens")
+SPEED = "pictures a core-second"
 
 
 def pictures_a_second(folder: Path, count: int = 128) -> float:
@@ -55,35 +55,44 @@ def pictures_a_second(folder: Path, count: int = 128) -> float:
     return count / min(times)
 
 
-def losses(work: Path, budget: float = math.inf) -> dict[str, float]:
-    """Return the processor time of a run, and its losses in the last 50 steps before `budget` core-seconds."""
-    lines = [json.loads(line) for line in (work / "log.jsonl").read_text().splitlines()]
-    last = [line for line in lines if line["seconds"] <= budget][-5:]
-    return {part: fmean(line[part] for line in last) for part in PARTS} | {"seconds": lines[-1]["seconds"]}
+def read_log(folder: Path) -> list[dict[str, float]]:
+    """Return the lines of a run's log, none if it has not begun."""
+    log = folder / "log.jsonl"
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def losses(lines: list[dict[str, float]], unit: str, limit: float) -> str:
+    """Write the mean losses of the last 50 steps that a run took within `limit` steps or seconds."""
+    last = [line for line in lines if line[unit] <= limit][-50 // LOG_EVERY :]
+    return ", ".join(f"{fmean(line[part] for line in last):.3f}" for part in PARTS)
 
 
 def compare(work: Path) -> str:
-    """Write the table of the variants that have ended, from their logs and scores."""
-    ended = [name for name in VARIANTS if (folder_of(work, name) / "scores.json").exists()]
-    budget = losses(folder_of(work, ended[0]))["seconds"]
+    """Write the table of the variants that have begun, from their logs and, where they have ended, their scores."""
+    logs = {name: lines for name in VARIANTS if (lines := read_log(folder_of(work, name)))}
+    steps = min(lines[-1]["step"] for lines in logs.values())
+    seconds = min(lines[-1]["seconds"] for lines in logs.values())
     rows = []
-    for name in ended:
+    for name, lines in logs.items():
         folder = folder_of(work, name)
-        end, then = losses(folder), losses(folder, budget)
-        measured = json.loads((folder / "scores.json").read_text())
-        size = (folder / "model" / "model.safetensors").stat().st_size
-        cells = {
-            "variant": name,
-            "MB": f"{size / 1e6:.1f}",
-            "pictures a core-second": f"{measured.pop('pictures a core-second'):.0f}",
-            "core-seconds of training": f"{end['seconds']:.0f}",
-            "loss: class token, logits, patch tokens": ", ".join(f"{end[part]:.3f}" for part in PARTS),
-            f"the same after {budget:.0f} core-seconds": ", ".join(f"{then[part]:.3f}" for part in PARTS),
-        }
-        for data in ("CIFAR-100", "birds", "digits"):
-            pair = (measured[f"{data}, {readout}"] for readout in ("class token", "readout"))
-            cells[f"{data}: class token, readout"] = ", ".join(f"{value:.1f}" for value in pair)
-        rows.append(cells)
+        scored = folder / "scores.json"
+        found = json.loads(scored.read_text()) if scored.exists() else {}
+
+        def cell(*keys: str, digits: int = 1, found: dict[str, float] = found) -> str:
+            return ", ".join(f"{found[key]:.{digits}f}" for key in keys) if found else ""
+
+        rows.append(
+            {
+                "variant": name,
+                "MB": f"{(folder / 'model' / 'model.safetensors').stat().st_size / 1e6:.1f}",
+                "pictures a core-second": cell(SPEED, digits=0),
+                "steps run": str(lines[-1]["step"]),
+                "core-seconds": f"{lines[-1]['seconds']:.0f}",
+                f"losses after {steps} steps": losses(lines, "step", steps),
+                f"losses after {seconds:.0f} core-seconds": losses(lines, "seconds", seconds),
+            }
+            | {data: cell(f"{data}, class token", f"{data}, readout") for data in ("CIFAR-100", "birds", "digits")}
+        )
     heading = [list(rows[0]), ["---"] + ["---:"] * (len(rows[0]) - 1)]
     return "\n".join(f"| {' | '.join(row)} |" for row in [*heading, *(list(cells.values()) for cells in rows)])
 
@@ -98,14 +107,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="as in train.py")
     parser.add_argument("--work", type=Path, default=Path("runs/pretrain"), help="as in train.py")
-    parser.add_argument("--print-only", action="store_true", help="print the table of the variants that have ended")
+    parser.add_argument("--print-only", action="store_true", help="print the table of what has been run")
     options = parser.parse_args()
     torch.set_num_threads(1)
     for name, recipe in {} if options.print_only else VARIANTS.items():
         folder = folder_of(options.work, name)
         if not (folder / "scores.json").exists():
             train(recipe, options.data, options.work, folder)
-            found = {"pictures a core-second": pictures_a_second(folder / "model")}
+            found = {SPEED: pictures_a_second(folder / "model")}
             found |= scores(options.data, folder / "model", CIFAR_A_CLASS)
             write_atomically(folder / "scores.json", json.dumps(found).encode())
     print(compare(options.work))
