@@ -138,7 +138,8 @@ class Head(ABC):
                 for name, count in Counter(names).items():
                     learned = counts.get(name, 0)
                     if count > learned:
-                        raise InputError(f"cannot unlearn {count} samples of {name!r}: only {learned} were learned")
+                        many = f"{count} sample{'s' * (count != 1)}"
+                        raise InputError(f"cannot unlearn {many} of {name!r}: only {learned} were learned")
                 self.take_back(features, names)
             finally:
                 for name in hidden:
