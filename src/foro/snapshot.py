@@ -20,6 +20,7 @@ from foro.labels import check_labels, same_labels
 from foro.types import Float32, Float64, Label
 from foro.util.parallel import ordered_map
 from foro.util.progress import progress_bar, progress_of, without_bars
+from foro.util.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from foro.evaluation import Evaluation
@@ -161,6 +162,7 @@ class Snapshot:
         parts = [self.score_features(part) for part in self.features(images, "predicting")]
         return np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
 
+    @one_blas_thread
     def score_features(self, features: Float32) -> Float64:
         """Scores (n, c) of feature vectors (n, d)."""
         scores = np.empty((len(features), len(self.labels)))

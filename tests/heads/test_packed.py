@@ -25,6 +25,30 @@ def test_packed_matrix_is_the_dense_one(size: int) -> None:
     assert np.allclose(packed.solve(factor, size, right), np.linalg.solve(dense + 0.5 * np.eye(size), right))
 
 
+@pytest.mark.parametrize("size", [2, 9, 64, 101])
+def test_strips_make_the_same_matrix_however_many_threads_there_are(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(size)
+    rows, right = generator.standard_normal((size + 3, size)), generator.standard_normal((size, 7))
+
+    def everything() -> list[np.ndarray]:
+        matrix = packed.zeros(size)
+        factor = packed.zeros(size)
+        packed.add_rows(matrix, rows)
+        assert packed.factorise(matrix, size, 0.5, factor)
+        return [matrix, factor, packed.solve(factor, size, right), packed.squared_norms(factor, size, rows)]
+
+    whole = everything()
+    for name, width in (("STRIP", 8), ("PANEL", 5), ("SOLVED", 2)):
+        monkeypatch.setattr(packed, name, width)
+    cut = []
+    for threads in (1, 3):
+        monkeypatch.setattr("foro.util.parallel.thread_count", lambda threads=threads: threads)
+        cut.append(everything())
+    for one, few, many in zip(whole, *cut, strict=True):
+        np.testing.assert_array_equal(few, many)
+        np.testing.assert_allclose(few, one, atol=1e-9)
+
+
 def test_what_is_not_positive_definite_is_told() -> None:
     matrix = packed.zeros(4)
     packed.add_rows(matrix, np.ones((1, 4)), sign=-1.0)

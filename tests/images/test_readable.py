@@ -1,15 +1,11 @@
 from __future__ import annotations
 
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from foro.images.samples import Samples
 from foro.images.unreadable import find_unreadable, without_unreadable
-from foro.util.parallel import ordered_map
 from tests.research.datasets.layouts import write_image
 
 
@@ -33,41 +29,3 @@ def test_what_can_be_decoded_is_left_as_it_is(tmp_path: Path) -> None:
     assert without_unreadable(samples) == (samples, [])
     assert [bad.position for bad in find_unreadable(np.full((2, 3, 3), np.nan))] == [0, 1]
     assert find_unreadable([]) == []
-
-
-def test_results_come_in_order_and_never_far_ahead() -> None:
-    started: list[int] = []
-    lock = threading.Lock()
-
-    def slow(item: int) -> int:
-        with lock:
-            started.append(item)
-        time.sleep(0.002 * (item % 3))
-        return item
-
-    for taken, item in enumerate(ordered_map(slow, range(40), ahead=5)):
-        assert item == taken
-        assert len(started) <= taken + 1 + 5
-
-
-def test_an_error_comes_in_its_place_and_stops_the_rest() -> None:
-    started: list[int] = []
-
-    def fails(item: int) -> int:
-        started.append(item)
-        if item == 3:
-            raise ValueError("three")
-        return item
-
-    results = ordered_map(fails, range(1000), ahead=4)
-    assert [next(results) for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(ValueError, match="three"):
-        next(results)
-    assert len(started) <= 8
-
-
-def test_a_caller_who_stops_early_leaves_no_threads() -> None:
-    results = ordered_map(lambda item: item, range(1000), ahead=4)
-    next(results)
-    results.close()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("foro-decode")]

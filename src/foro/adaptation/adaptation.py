@@ -31,6 +31,7 @@ from foro.heads.projection import RandomProjection
 from foro.images.load import Images
 from foro.images.samples import stratified
 from foro.types import Arrays, Float32, Label
+from foro.util.threads import one_blas_thread
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ class TaskAdaptation:
             config.gain_step,
         )
 
+    @one_blas_thread
     def prepare(self, images: Images, labels: list[Label]) -> None:
         """Decides on the candidate for the task, where that is done before its features are made."""
         policy = "none" if self.config.adaptation == "none" else self.config.policy

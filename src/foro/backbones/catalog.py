@@ -66,7 +66,7 @@ def load_backbone(
         name: what ``load_checkpoint`` takes, or a checkpoint that is loaded already.
         runtime: ``onnx`` (ONNX Runtime) or ``torch`` (the torch extra).
         image_size: side of the images, a multiple of the patch size; the checkpoint's own where None.
-        threads: processor threads; all cores where None.
+        threads: most that work at once; see ``foro.util.threads`` where None.
         precision: ``int8`` quantises the weights of the onnx runtime: smaller and faster, less exact.
         providers: execution providers of ONNX Runtime, the processor where None.
         device: of the torch runtime: ``auto``, ``cpu``, ``cuda`` or ``mps``.

@@ -16,6 +16,7 @@ from foro.cli.options import EXIT_CODES, INTERRUPTED, MISTAKE, NOT_SAVED
 from foro.cli.terminal import QUIET, complain, say, tell
 from foro.errors import FoRoError, FoRoWarning, InputError, NotSavedError, did_you_mean
 from foro.util.progress import without_bars
+from foro.util.threads import set_environment
 
 COMMANDS = {
     "Teach a model": ["learn", "unlearn", "forget", "merge"],
@@ -127,6 +128,7 @@ def _options(
 
 def main() -> None:
     """Runs the command line, which ends with one of the ``EXIT_CODES``."""
+    set_environment()
     try:
         with warnings.catch_warnings():
             # Warnings of libraries about odd images are not for the user; ours are a sentence, without a line of code.

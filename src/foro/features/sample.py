@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from foro.features.candidate import Candidate
 from foro.types import Float32
+from foro.util.parallel import spread
 
 Forward = Callable[[Float32, Sequence[Candidate]], Float32]
 """Tokens (n, m, dim) and K candidates to what is read of every layer, (K, n, outputs, dim)."""
@@ -45,4 +46,4 @@ class LocalSample:
     def judge(self, fitness: Fitness, positions: NDArray[np.intp]) -> Judge:
         """The judge of candidates on the images at some positions, all candidates in one pass."""
         tokens = self._tokens[positions]
-        return lambda candidates: [fitness(layers) for layers in self._forward(tokens, candidates)]
+        return lambda candidates: spread(fitness, self._forward(tokens, candidates))

@@ -19,6 +19,7 @@ from foro.heads.projection import Block, RandomProjection
 from foro.labels import check_labels, same_labels
 from foro.types import Arrays, Float32, Float64, Label
 from foro.util.interrupts import uninterrupted
+from foro.util.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -164,6 +165,7 @@ class Head(ABC):
         features = check_features(X, self.features, empty=True)
         return features if self.projection is None else self.projection(features)
 
+    @one_blas_thread
     def scores(self, X: ArrayLike) -> Float64:
         """Scores (n, c) of features X (n, d), one column for each of ``labels``."""
         weights = self.weights

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from foro.errors import InputError
 from foro.types import Float32, Float64
+from foro.util.parallel import spread
+from foro.util.threads import one_blas_thread
 
 LARGEST = 46_340
 """Largest width M: LAPACK counts the M (M + 1) / 2 numbers of a packed matrix in 32 bits."""
 
 CHUNK = 2048
-"""Columns of W_rp that are held in float64 at once."""
+"""Columns of W_rp that a thread holds in float64 at once."""
+
+ENOUGH = 64
+"""Rows from which on several threads are worth their start."""
 
 
 def _relu(x: Float64) -> Float64:
@@ -72,20 +77,30 @@ class RandomProjection:
         """Width d of what is projected."""
         return len(self.matrix) * self.parts
 
+    @one_blas_thread
     def __call__(self, features: Float64) -> Float64:
         """φ(x W_rp), shape (n, M), of features (n, d)."""
         projected = np.empty((len(features), self.matrix.shape[1]))
         parts = np.ascontiguousarray(features.reshape(len(features), self.parts, len(self.matrix)).transpose(1, 0, 2))
+
+        def project(chunk: tuple[int, slice, float]) -> None:
+            part, columns, scale = chunk
+            mine = projected[:, columns]
+            np.matmul(parts[part], self.matrix[:, columns].astype(np.float64), out=mine)
+            ACTIVATIONS[self.activation](mine)
+            if scale != 1.0:
+                mine *= scale
+
+        spread(project, self._chunks(), None if len(features) >= ENOUGH else 1)
+        return projected
+
+    def _chunks(self) -> Iterator[tuple[int, slice, float]]:
+        """The part of the features that some columns see, these columns, and what multiplies them after φ."""
         end = 0
         for part, columns, scale in self.blocks:
             start, end = end, end + columns
             for begin in range(start, end, CHUNK):
-                chunk = slice(begin, min(begin + CHUNK, end))
-                np.matmul(parts[part], self.matrix[:, chunk].astype(np.float64), out=projected[:, chunk])
-            ACTIVATIONS[self.activation](projected[:, start:end])
-            if scale != 1.0:
-                projected[:, start:end] *= scale
-        return projected
+                yield part, slice(begin, min(begin + CHUNK, end)), scale
 
     def same_as(self, other: RandomProjection) -> bool:
         return (self.activation, self.blocks) == (other.activation, other.blocks) and np.array_equal(

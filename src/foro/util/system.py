@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 
@@ -19,9 +22,21 @@ def peak_megabytes() -> float | None:
 
 def allowed_cores() -> int:
     """Processor cores that this process may use, which can be fewer than the machine has."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, cores_of_group())
+
+
+@cache
+def cores_of_group(own: Path = Path("/proc/self/cgroup"), groups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Cores that a container or a service grants this process by the quota of its control group (version 2)."""
+    quotas = [sys.maxsize]
+    with suppress(OSError):
+        for name in (line[4:] for line in own.read_text().splitlines() if line.startswith("0::/")):
+            for group in (groups / name, *(groups / name).parents):
+                with suppress(OSError, ValueError):  # ValueError: no limit
+                    share, period = map(int, (group / "cpu.max").read_text().split())
+                    quotas.append(max(1, math.ceil(share / period)))
+    return min(quotas)
 
 
 def cache_dir() -> Path:

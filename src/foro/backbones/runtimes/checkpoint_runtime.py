@@ -12,6 +12,7 @@ from foro.backbones.runtimes.microbatch import ENOUGH_ON_CPU, run_in_pieces, seq
 from foro.errors import BackboneError, InputError
 from foro.images.preprocessing import Preprocessing
 from foro.types import Float32
+from foro.util.parallel import spread
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -29,6 +30,7 @@ class CheckpointRuntime(ABC):
         self._gains: Float32 | None = None  # that are in the weights
         self._twin: tuple[Float32, Self] | None = None  # the gains that were last asked for, and the runtime with them
         self._most_embedded = self._most_forwarded = ENOUGH_ON_CPU  # sequences of one run
+        self._side_by_side = 1  # runs at the same time
 
     @property
     def name(self) -> str:
@@ -89,9 +91,12 @@ class CheckpointRuntime(ABC):
         """Tokens (n, m, dim) of preprocessed pixels (n, 3, image_size, image_size)."""
         pixels = _checked("Pixels", pixels, ("n", 3, self.image_size, self.image_size))
         tokens = np.empty((len(pixels), self._architecture.tokens(self.image_size), self.dim), np.float32)
-        step = sequences_per_run(self._architecture, tokens.shape[1], self._memory_budget, self._most_embedded)
-        for start in range(0, len(pixels), step):
+        step = self._together(tokens.shape[1], len(pixels), self._most_embedded)
+
+        def run(start: int) -> None:
             tokens[start : start + step] = self._run_embed(pixels[start : start + step])
+
+        spread(run, range(0, len(pixels), step), self._side_by_side)
         return tokens
 
     def forward(self, tokens: Float32, prompts: Float32 | None = None, gains: Float32 | None = None) -> Float32:
@@ -107,8 +112,14 @@ class CheckpointRuntime(ABC):
         if gains is not None and len(gains) != len(prompts):
             raise InputError(f"{len(prompts)} prompts came with the gains of {len(gains)} candidates")
         length = tokens.shape[1] + prompts.shape[1]
-        together = sequences_per_run(self._architecture, length, self._memory_budget, self._most_forwarded)
-        return run_in_pieces(self._run_forward, tokens, prompts, gains, self.outputs, together)
+        together = self._together(length, len(tokens) * len(prompts), self._most_forwarded)
+        return run_in_pieces(self._run_forward, tokens, prompts, gains, self.outputs, together, self._side_by_side)
+
+    def _together(self, length: int, sequences: int, enough: int) -> int:
+        """Sequences of one run: within the budget of all that run side by side, and few enough to occupy these."""
+        budget = -(-self._memory_budget // self._side_by_side)
+        fit = sequences_per_run(self._architecture, length, budget, enough)
+        return max(1, min(fit, -(-sequences // self._side_by_side)))
 
     @abstractmethod
     def _run_embed(self, pixels: Float32) -> Float32:

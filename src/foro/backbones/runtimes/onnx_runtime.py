@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -14,7 +15,7 @@ from foro.backbones.runtimes.checkpoint_runtime import CheckpointRuntime
 from foro.backbones.runtimes.microbatch import DEFAULT_MEMORY_BUDGET
 from foro.errors import BackboneError, first_line
 from foro.types import Float32
-from foro.util.system import allowed_cores
+from foro.util.threads import thread_count
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -35,6 +36,8 @@ class OnnxBackbone(CheckpointRuntime):
     ) -> None:
         if precision not in get_args(Precision):
             raise BackboneError(f"the precision must be one of {', '.join(get_args(Precision))}, not {precision!r}")
+        if threads is not None and threads < 1:
+            raise BackboneError(f"threads must be at least 1, not {threads}")
         super().__init__(checkpoint, image_size, memory_budget)
         self._precision = precision
         if precision != "float32":
@@ -42,12 +45,14 @@ class OnnxBackbone(CheckpointRuntime):
             # neighbours; alone, every sequence gets its own scale.
             self._most_forwarded = 1
         self._threads, self._providers = threads, providers
+        if providers is None:
+            self._side_by_side = min(threads or sys.maxsize, thread_count())
         self._sessions: dict[str, onnxruntime.InferenceSession] = {}
         self._start("embed", build_embed_graph(checkpoint, self.image_size))
         self._start("forward", build_forward_graph(checkpoint, precision))
 
     def _start(self, name: str, graph: Graph) -> None:
-        self._sessions[name] = start_session(graph, self._threads, self._providers)
+        self._sessions[name] = start_session(graph, self._providers)
 
     def _rebuilt(self, checkpoint: Checkpoint) -> OnnxBackbone:
         return OnnxBackbone(
@@ -77,10 +82,8 @@ class OnnxBackbone(CheckpointRuntime):
         return layers
 
 
-def start_session(
-    graph: Graph, threads: int | None = None, providers: Sequence[str] | None = None
-) -> onnxruntime.InferenceSession:
-    """A session of ONNX Runtime that holds its own copy of the graph's weights."""
+def start_session(graph: Graph, providers: Sequence[str] | None = None) -> onnxruntime.InferenceSession:
+    """A session of ONNX Runtime that holds its own copy of the graph's weights, and computes in the caller's thread."""
     # Newer versions report their use over the network unless this is set.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
@@ -89,17 +92,12 @@ def start_session(
     chosen = list(providers) if providers is not None else ["CPUExecutionProvider"]
     if unknown := [name for name in chosen if name not in available]:
         raise BackboneError(f"this onnxruntime has no {', '.join(unknown)}; it has {', '.join(available)}")
-    if threads is not None and threads < 1:
-        raise BackboneError(f"threads must be at least 1, not {threads}")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    # By default the runtime binds a thread to each core of the machine, also to those that we may not use.
-    options.intra_op_num_threads = threads or (allowed_cores() if allowed_cores() != os.cpu_count() else 0)
-    options.inter_op_num_threads = 1
+    # Several runs side by side need no threads of its own, which would wait for each other after every operator.
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     # The arena keeps every size it was ever asked for; without it a run returns its memory.
     options.enable_cpu_mem_arena = False
-    # Idle threads wait instead of spinning: other processes need the machine, too.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     values: list[Any] = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in graph.weights.values()]
     options.add_external_initializers(list(graph.weights), values)
     try:

@@ -12,6 +12,7 @@ from foro.backbones.runtimes.checkpoint_runtime import CheckpointRuntime
 from foro.backbones.runtimes.microbatch import DEFAULT_MEMORY_BUDGET
 from foro.errors import BackboneError, first_line
 from foro.types import Float32
+from foro.util.threads import thread_count
 
 # A GPU is filled by more sequences than a CPU; the memory budget still bounds them.
 _ENOUGH_ON_GPU = 256
@@ -33,10 +34,10 @@ class TorchBackbone(CheckpointRuntime):
         memory_budget: int = DEFAULT_MEMORY_BUDGET,
     ) -> None:
         torch = import_torch()
-        if threads is not None:
-            if threads < 1:
-                raise BackboneError(f"threads must be at least 1, not {threads}")
-            torch.set_num_threads(threads)
+        if threads is not None and threads < 1:
+            raise BackboneError(f"threads must be at least 1, not {threads}")
+        if threads is not None or torch.get_num_threads() > thread_count():
+            torch.set_num_threads(threads or thread_count())
         super().__init__(checkpoint, image_size, memory_budget)
         self._torch = torch
         self._device = find_device(torch, device)

@@ -25,6 +25,7 @@ from foro.heads.ridge.statistics import Classes, Statistics
 from foro.labels import listed
 from foro.types import Arrays, Float64, Label
 from foro.util.interrupts import uninterrupted
+from foro.util.threads import one_blas_thread
 
 NEVER_LEARNED = "these samples cannot be unlearned: they were never learned"
 
@@ -380,6 +381,7 @@ class KnowledgeEncoder(Head):
             self._solution = self._solver.solve()
         return self._solution
 
+    @one_blas_thread
     def _measured(self) -> Confidence:
         """What the samples of the reservoir say of the present classifier."""
         weights, gamma = self._solve()

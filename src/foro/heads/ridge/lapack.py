@@ -1,4 +1,4 @@
-"""LAPACK's routines for packed matrices, called without Python's lock.
+"""Routines of LAPACK and BLAS for packed matrices, called without Python's lock.
 
 SciPy's own wrappers hold the lock until they return: at M = 8192 no other thread, such as one that answers requests,
 would run for seconds. These are the same functions of the same library, by the addresses that SciPy publishes for
@@ -32,6 +32,7 @@ _WRAPPERS = {
 def call(name: str, *arguments: Argument, info: bool = False) -> int:
     """Calls a routine with its arguments in order: letters, integers, numbers and arrays, all by reference.
 
+    An array may be a part of a larger one whose columns are contiguous.
     With ``info`` the routine has one more argument, the last, which is returned: 0 where all went well.
     """
     code = ctypes.c_int(0)
@@ -44,9 +45,15 @@ def call(name: str, *arguments: Argument, info: bool = False) -> int:
     return code.value
 
 
+def by_address() -> bool:
+    """Whether SciPy publishes what ``call`` needs for routines that it has no wrapper for here."""
+    return _routine("dgemm", 13, (2, 3, 4, 7, 9, 12)) is not None
+
+
 def _reference(argument: Argument) -> Any:
     if isinstance(argument, np.ndarray):
-        if argument.dtype != np.float64 or not (argument.flags.c_contiguous or argument.flags.f_contiguous):
+        whole = argument.flags.c_contiguous or argument.flags.f_contiguous
+        if argument.dtype != np.float64 or not (whole or argument.strides[0] == argument.itemsize):
             raise ValueError("LAPACK takes contiguous arrays of float64 only")
         return ctypes.c_void_p(argument.ctypes.data)
     if isinstance(argument, bytes):
@@ -55,10 +62,10 @@ def _reference(argument: Argument) -> Any:
 
 
 def _capsules() -> dict[str, Any]:
-    """Addresses of SciPy's LAPACK routines, by name."""
-    from scipy.linalg import cython_lapack
+    """Addresses of SciPy's routines, by name."""
+    from scipy.linalg import cython_blas, cython_lapack
 
-    return getattr(cython_lapack, "__pyx_capi__", {})
+    return {**getattr(cython_blas, "__pyx_capi__", {}), **getattr(cython_lapack, "__pyx_capi__", {})}
 
 
 @cache

@@ -9,6 +9,7 @@ from scipy.linalg import cho_factor, cho_solve
 from foro.heads.ridge.solver import Solver
 from foro.heads.ridge.statistics import Statistics
 from foro.types import Float64
+from foro.util.threads import one_blas_thread
 
 
 def best_regularisation(rows: Float64, classes: NDArray[np.int64]) -> float:
@@ -19,6 +20,7 @@ def best_regularisation(rows: Float64, classes: NDArray[np.int64]) -> float:
     return Solver(statistics, None, seed=0).solve()[1]
 
 
+@one_blas_thread
 def leave_one_out(rows: Float64, targets: Float64, regularisation: float) -> Float64:
     """Leave-one-out scores (n, c) of a ridge classifier on rows (n, M) and targets (n, c), without refitting.
 

@@ -18,6 +18,7 @@ from foro.heads.ridge import packed
 from foro.heads.ridge.gcv import NOT_POSITIVE, PILOT_SIZE, Spectrum, grid, grid_value, pilot
 from foro.heads.ridge.statistics import Statistics
 from foro.types import Float64
+from foro.util.threads import one_blas_thread
 
 MOST_FACTORISATIONS = 4
 PROBES = 32
@@ -52,6 +53,7 @@ class Solver:
         self.spectral_limit = PILOT_SIZE
         self.factorisations = 0
 
+    @one_blas_thread
     def solve(self) -> tuple[Float64, float]:
         """Classifier W (M, c) and the γ that it was solved with."""
         self._spectrum = None
@@ -62,6 +64,7 @@ class Solver:
         base = self._current_base()
         return self._with_tail(base), base.regularisation
 
+    @one_blas_thread
     def leverages(self, rows: Float64, hashes: list[int], regularisation: float) -> Float64:
         """hᵀ(G + γI)⁻¹h (n,) of samples h (n, M) that are in G, for the γ that ``solve`` gave."""
         if self._is_spectral():

@@ -15,6 +15,7 @@ from foro.heads.head import BLOCK
 from foro.heads.ridge import packed
 from foro.types import Float64
 from foro.util.interrupts import uninterrupted
+from foro.util.threads import one_blas_thread
 
 Classes = NDArray[np.int64]
 
@@ -62,6 +63,7 @@ class Statistics:
             self._count(rows, part, +1)
             self._add_to_gram(rows)
 
+    @one_blas_thread
     def subtract(self, blocks: Iterator[Float64], classes: Classes) -> bool:
         """Takes rows out again; False, and nothing changed, if they cannot have been absorbed."""
         if self.gram is None:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import uvicorn
-from threadpoolctl import threadpool_limits
 
 from foro.durable import DurableLearner
 from foro.errors import InputError
@@ -38,8 +37,7 @@ def serve(
     """Serves a model, which is created if it is not there; ``ready`` is called with the address."""
     start_logging(log_level)
     listener = listen(config)  # first: if the port is taken, nothing else is worth doing
-    # One thread for the matrix products of learning leaves the other processors to predictions.
-    with listener, threadpool_limits(1, user_api="blas"):
+    with listener:
         durable = DurableLearner.open(model, create=create, backbone=backbone, wait=False)
         if durable.recovered:
             log("recovered", what=durable.recovered)

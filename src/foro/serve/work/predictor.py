@@ -19,7 +19,7 @@ from foro.serve.problems import Problem
 from foro.serve.work.decoder import Decoder
 from foro.snapshot import Snapshot
 from foro.types import Float32, Float64
-from foro.util.system import allowed_cores
+from foro.util.threads import thread_count
 
 TOGETHER = 16
 """Most images of a batch; the backbone cuts it further as suits it."""
@@ -80,7 +80,7 @@ class Predictor:
         self._waiting: deque[_Waiting] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        self.pool = ThreadPoolExecutor(min(4, allowed_cores()), thread_name_prefix="foro-decode")
+        self.pool = ThreadPoolExecutor(min(4, thread_count()), thread_name_prefix="foro-decode")
         self._thread = threading.Thread(target=self._run, name="foro-predict", daemon=True)
         self._thread.start()
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -18,6 +16,7 @@ from foro.errors import FoRoError, ModelFileError
 from foro.serve.logs import LOGGER, log
 from foro.serve.problems import Problem
 from foro.serve.work.published_model import PublishedModel
+from foro.util.parallel import step_back
 
 Result = TypeVar("Result")
 
@@ -82,7 +81,7 @@ class Teacher:
         self._thread.join()
 
     def _run(self) -> None:
-        _step_back()
+        step_back(NICENESS)  # predictions have the processor first
         while jobs := self._next():
             version = self._durable.learner.ledger.sequence
             for job in jobs:
@@ -146,10 +145,3 @@ class Teacher:
             LOGGER.exception("the model file cannot be written")
         else:
             log("saved", samples=self.published.samples, classes=len(self.published.labels))
-
-
-def _step_back() -> None:
-    """Lets predictions have the processor first, where a thread can say so."""
-    if sys.platform == "linux":
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
