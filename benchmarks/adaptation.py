@@ -23,10 +23,12 @@ from rich.table import Table
 from foro import KnowledgeEncoder, LearnerConfig, load_backbone
 from foro.adaptation.adaptation import Adaptation, TaskAdaptation
 from foro.adaptation.search import Verdict, hold_classes_out, plan, positions_of, search
+from foro.features.cache import FeatureCache
 from foro.features.candidate import NEUTRAL, Candidate
 from foro.features.extractor import Extractor
 from foro.features.readout import Readout
 from foro.images.samples import Samples, stratified
+from foro.research.methods.cached_learner import CachedExtractor
 from foro.research.protocol.streams import class_incremental
 
 BACKBONES = {"nano": ("nano", None), "vit-tiny-224": (VIT_TINY, None), "vit-tiny-112": (VIT_TINY, 112)}
@@ -37,7 +39,15 @@ STREAMS = ",".join(
     + [f"nano cub200 {seed}" for seed in range(2)]
     + ["vit-tiny-224 cifar100 0", "vit-tiny-224 cub200 0"]
 )
-CHECKS = ("unseen images of searched classes", "unseen classes alone", "unseen classes among all")
+CHECKS = {
+    "unseen images of searched classes (FoRo 0.1: any gain)": ("searched classes", "aside", "entropy"),
+    "unseen classes alone": ("unseen classes", "held", "entropy"),
+    "unseen classes among all": ("all", "held", "entropy"),
+    "unseen images of searched classes among all": ("all", "aside", "entropy"),
+    "all unseen images": ("all", "unseen", "entropy"),
+    "all unseen images, squared error": ("all", "unseen", "squared"),
+}
+"""Which classes the leave-one-out heads know, which images are judged, and by what."""
 
 
 class Trial:
@@ -63,6 +73,8 @@ class Trial:
     def right(self, candidate: Candidate) -> np.ndarray:
         """Whether each test image (n,) of all classes is classified correctly with a candidate."""
         head, extractor = self.head.blank(), Extractor(self.backbone)
+        if candidate is NEUTRAL:
+            extractor = CachedExtractor(self.backbone, FeatureCache(Path("runs/features")))
 
         def features(part: Samples) -> np.ndarray:
             return np.concatenate(list(extractor.features(part.images, self.readout, candidate)))
@@ -82,9 +94,9 @@ def adapt(trial: Trial, kind: str, price: float) -> dict[str, Any]:
     if planned is None:
         return {"kind": kind, "price": price, "planned": None}
     start = time.perf_counter()
-    held = hold_classes_out(labels, generator)
+    held_out = hold_classes_out(labels, generator)
     sample = extractor.sample(trial.first.images)
-    unseen = positions_of(labels, held)
+    unseen = positions_of(labels, held_out)
     others = np.setdiff1d(np.arange(len(labels)), unseen)
     chosen = others[stratified([labels[each] for each in others], planned.images, generator)]
     aside = np.setdiff1d(others, chosen)
@@ -95,27 +107,28 @@ def adapt(trial: Trial, kind: str, price: float) -> dict[str, Any]:
     seconds = time.perf_counter() - start
     adapted = sample.layers(found.candidate)
 
-    def verdict(rows: np.ndarray, judged: np.ndarray) -> dict[str, float] | None:
-        """The gain on the judged rows, by leave-one-out heads that know the rows."""
-        if len(judged) < 2:
-            return None
-        names, places = [labels[each] for each in rows], np.searchsorted(rows, judged)
-        before, after = (
-            task._fitness(each[rows], names, history).cross_entropy(each[rows])[places] for each in (neutral, adapted)
-        )
-        found = Verdict.of(before, after)
-        return {"gain": found.gain, "error": found.error}
+    held = {"aside": aside, "held": unseen, "unseen": np.union1d(aside, unseen)}
+    known = {"searched classes": others, "unseen classes": unseen, "all": np.arange(len(labels))}
 
-    everything = np.arange(len(labels))
+    def judged(rows: np.ndarray, layers: np.ndarray) -> dict[str, np.ndarray]:
+        """Of each of the rows (n,), by leave-one-out heads that know the rows: cross-entropy and squared error."""
+        fitness = task._fitness(layers[rows], [labels[each] for each in rows], history)
+        errors = fitness.scores(layers[rows]) - np.eye(fitness.classes.max() + 1)[fitness.classes]
+        return {"entropy": fitness.cross_entropy(layers[rows]), "squared": np.square(errors).sum(axis=1)}
+
+    found_by = {name: (judged(rows, neutral), judged(rows, adapted)) for name, rows in known.items()}
+    checks = {}
+    for check, (heads, part, measure) in CHECKS.items():
+        places = np.searchsorted(known[heads], held[part])
+        verdict = Verdict.of(*(each[measure][places] for each in found_by[heads]))
+        checks[check] = {"gain": verdict.gain, "error": verdict.error, "images": len(places)}
     return {
         "kind": kind,
         "price": price,
         "planned": [planned.images, found.generations],
         "passes": extractor.forward_passes,
         "seconds": seconds,
-        "checks": dict(
-            zip(CHECKS, (verdict(others, aside), verdict(unseen, unseen), verdict(everything, unseen)), strict=True)
-        ),
+        "checks": checks,
         "right": trial.right(found.candidate).tolist(),
     }
 
@@ -126,9 +139,9 @@ def main() -> None:
     parser.add_argument("--kinds", default="gains,prompt")
     parser.add_argument("--prices", default="30", help="multiples of the first task's own passes")
     parser.add_argument("--first-classes", type=int, default=10)
-    parser.add_argument("--classes", type=int, default=50, help="of all tasks together")
-    parser.add_argument("--train-per-class", type=int, default=20)
-    parser.add_argument("--test-per-class", type=int, default=10)
+    parser.add_argument("--classes", type=int, default=100, help="of all tasks together")
+    parser.add_argument("--train-per-class", type=int, default=30, help="CUB-200 has 8 here")
+    parser.add_argument("--test-per-class", type=int, default=20, help="CUB-200 has 4 here")
     parser.add_argument("--size", type=int, default=2048, help="M")
     parser.add_argument("--threads", type=int)
     options = parser.parse_args()
@@ -156,29 +169,35 @@ def show(rows: list[dict[str, Any]]) -> None:
     """What each stream gained, and how often each check decided as the accuracy over all classes does."""
     console = Console(width=150)
     table = Table(title="accuracy over all classes in %, adapted on the first task and frozen")
-    for heading in ("stream", "evolved", "price", "neutral", "adapted", "gain ± s.e.", *CHECKS):
+    for heading in ("stream", "evolved", "price", "seconds", "neutral", "adapted", "gain ± s.e.", *CHECKS):
         table.add_column(heading, justify="left" if heading in ("stream", "evolved") else "right")
-    counts = {check: {True: [0, 0], False: [0, 0]} for check in CHECKS}
+    counts = {check: np.zeros((2, 2), int) for check in CHECKS}  # kept or refused, wrong or right
+    brought: dict[str, list[float]] = {check: [] for check in CHECKS}
+    gains: dict[tuple[str, float], list[float]] = {}
     for row in rows:
         if row["planned"] is None:
             continue
         before, after = np.array(row["neutral"], float), np.array(row["right"], float)
         gain, error = 100 * (after - before).mean(), 100 * (after - before).std(ddof=1) / np.sqrt(len(after))
-        said = []
-        for check in CHECKS:
-            found = row["checks"][check]
-            said.append("–" if found is None else f"{found['gain']:+.3f} ± {found['error']:.3f}")
-            if found is not None:
-                kept = found["gain"] > found["error"] if check != CHECKS[0] else found["gain"] > 0
-                counts[check][kept][int(gain > 0 if kept else gain <= 0)] += 1
+        gains.setdefault((row["kind"], row["price"]), []).append(gain)
+        for number, (check, found) in enumerate(row["checks"].items()):
+            kept = found["gain"] > (found["error"] if number else 0)
+            counts[check][int(not kept), int((gain > 0) == kept)] += 1
+            brought[check].append(gain if kept else 0.0)
+        said = [f"{found['gain']:+.3f} ± {found['error']:.3f}" for found in row["checks"].values()]
         accuracies = f"{100 * before.mean():.1f}", f"{100 * after.mean():.1f}", f"{gain:+.1f} ± {error:.1f}"
-        table.add_row(row["key"][0], row["kind"], f"{row['price']:g}", *accuracies, *said)
+        table.add_row(row["key"][0], row["kind"], f"{row['price']:g}", f"{row['seconds']:.0f}", *accuracies, *said)
     console.print(table)
-    table = Table(title="the check against the accuracy over all classes (the first is FoRo 0.1's: any gain counts)")
-    for heading in ("check", "kept and right", "kept and wrong", "refused and right", "refused and wrong"):
+    for (kind, price), found in gains.items():
+        error = np.std(found, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan
+        console.print(f"{kind} at {price:g} ×, all kept: {np.mean(found):+.1f} ± {error:.1f} over {len(found)} streams")
+    table = Table(title="the check against the accuracy over all classes; kept where the gain is above one s.e.")
+    for heading in ("check", "kept, right", "kept, wrong", "refused, right", "refused, wrong", "mean gain with it"):
         table.add_column(heading, justify="left" if heading == "check" else "right")
     for check, found in counts.items():
-        table.add_row(check, *map(str, (found[True][1], found[True][0], found[False][1], found[False][0])))
+        table.add_row(
+            check, *map(str, (found[0, 1], found[0, 0], found[1, 1], found[1, 0])), f"{np.mean(brought[check]):+.2f}"
+        )
     console.print(table)
 
 

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import pytest
 
+from foro.config import LearnerConfig, parse_settings
 from foro.errors import InputError
 from foro.util.settings import check_settings, setting
 
@@ -47,3 +48,9 @@ def test_what_the_types_allow() -> None:
 def test_what_they_do_not(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         Oven(**settings)
+
+
+def test_none_is_a_word_where_a_setting_has_it() -> None:
+    given = parse_settings(["policy=none", "projection_dim=none"])
+    config = LearnerConfig(**given)
+    assert (config.policy, config.projection_dim) == ("none", None)

@@ -20,10 +20,17 @@ def setting(
 
 
 def check_settings(settings: Any) -> None:
-    """Refuses values that the types and bounds of the fields do not allow; for ``__post_init__``."""
+    """Refuses values that the types and bounds of the fields do not allow; for ``__post_init__``.
+
+    ``name=none`` of a command line is read as None before anyone knows that the setting has a value of that name.
+    """
     types = get_type_hints(type(settings))
     for each in fields(settings):
-        _check(each.name, getattr(settings, each.name), types[each.name], **each.metadata)
+        kind, value = types[each.name], getattr(settings, each.name)
+        if value is None and "none" in get_args(kind):
+            object.__setattr__(settings, each.name, "none")
+            continue
+        _check(each.name, value, kind, **each.metadata)
 
 
 def _check(name: str, value: Any, kind: Any, least: float | None, most: float | None, **_: Any) -> None:

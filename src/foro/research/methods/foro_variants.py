@@ -27,6 +27,9 @@ _variant(
 )
 _variant("kem", "KEM", "The knowledge encoder without a prompt, γ by cross-validation", policy="none")
 _variant(
+    "kem-cls", "KEM", "kem on the last CLS alone, as RanPAC without its first session", policy="none", readout="cls"
+)
+_variant(
     "kem-paper", "KEM", "The knowledge encoder without a prompt, γ = 0.1 as in the paper", policy="none", online=False
 )
 _variant(

@@ -1,4 +1,4 @@
-"""Every table and figure of the paper, one entry each, in the paper's order."""
+"""Every table and figure of the paper, one entry each, in the paper's order, then ours."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from foro.research.studies import paper
 from foro.research.studies.ablation import ablation
 from foro.research.studies.comparison import comparison
 from foro.research.studies.complexity import complexity
+from foro.research.studies.steps import steps
 from foro.research.studies.study import Kind, Study
 from foro.research.studies.sweep import Sweep, long_streams
 
@@ -80,6 +81,7 @@ STUDIES = (
         ),
     ),
     Study("tasks", "Figure 4", "long streams of tasks", "tasks", long_streams, ("tasks",), axis="T, number of tasks"),
+    Study("steps", "Ours", "what each part of FoRo brings", "what is changed", steps, many=("datasets", "tasks")),
 )
 
 

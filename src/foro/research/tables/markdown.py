@@ -37,7 +37,7 @@ def to_markdown(table: Table) -> str:
 def caption(table: Table) -> list[str]:
     """What every reader of the table must know, as sentences without their points."""
     return [
-        f"Paper: {CITATION}; {SETUP}",
+        *([f"Paper: {CITATION}; {SETUP}"] if any(cell.paper for cell in table.cells()) else []),
         "Ours: mean ± sample standard deviation over seeds; differences are ours less the paper's, where both are of "
         f"the same stream; {NONE}: not run, or not stated",
         *table.notes,
