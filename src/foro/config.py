@@ -56,6 +56,9 @@ class LearnerConfig:
         "with policy freeze: most forward passes of the search, as a multiple of those of the first lesson",
         least=0,
     )
+    search_seconds: float | None = setting(
+        None, "with policy freeze: most seconds of the search, whatever its price; None: no limit", least=0
+    )
     initial_step: float = setting(1.0, "initial step size of CMA-ES for prompts", least=1e-6, most=1e6)
     gain_step: float = setting(0.1, "initial step size of CMA-ES for gains", least=1e-6, most=1e6)
     covariance: Covariance = setting("auto", "covariance of CMA-ES; auto: separable, of gains alone full")

@@ -71,6 +71,7 @@ def test_search_finds_a_better_candidate_and_stops_when_nothing_gets_better(kind
 
     flat = search(lambda candidates: [fitness(neutral)] * len(candidates), space, evolution, 60, patience=3)
     assert flat.generations == 4
+    assert search(judge, space, evolution, generations=60, patience=60, seconds=0.0).generations == 0
 
 
 def test_a_verdict_is_the_paired_gain_against_its_standard_error() -> None:

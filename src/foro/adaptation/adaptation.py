@@ -158,7 +158,8 @@ class TaskAdaptation:
         neutral = sample.layers(NEUTRAL)
         history = self._activations(neutral)
         judge = sample.judge(self._fitness(neutral[seen], [names[each] for each in seen], history), seen)
-        found = search(judge, self.space, self._evolution(), found_plan.generations, config.patience)
+        limits = found_plan.generations, config.patience, config.search_seconds
+        found = search(judge, self.space, self._evolution(), *limits)
         self.generations = found.generations
         adapted = sample.layers(found.candidate)
         # New classes must be told apart from known ones too, so all are in the head; and each is judged at its own best

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,12 +54,15 @@ def plan(passes: float, population: int, most_images: int, most_generations: int
     return Plan(images, generations) if generations >= min(FEWEST_GENERATIONS, most_generations) else None
 
 
-def search(judge: Judge, space: Space, evolution: Evolution, generations: int, patience: int) -> Found:
+def search(
+    judge: Judge, space: Space, evolution: Evolution, generations: int, patience: int, seconds: float | None = None
+) -> Found:
     """Evolves a candidate on one fixed sample: every candidate is judged on the same images."""
+    end = np.inf if seconds is None else time.monotonic() + seconds
     best, best_fitness, since = evolution.distribution.mean, np.inf, 0
     done = 0
     with progress_bar("adapting", generations, "generations") as advance:
-        while done < generations and since < patience:
+        while done < generations and since < patience and time.monotonic() < end:
             vectors = evolution.ask()
             values = judge([space.candidate(each) for each in vectors])
             evolution.tell(values)
