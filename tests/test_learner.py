@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import foro.heads.head
 from foro import Learner, load_snapshot
 from foro.adaptation.search import Verdict
 from foro.backbones import Backbone, load_backbone
 from foro.config import PRESETS, LearnerConfig
-from foro.errors import BackboneError, FoRoWarning, InputError, ModelFileError
+from foro.errors import BackboneError, FoRoWarning, InputError, ModelFileError, NeverLearnedError
 from foro.files import read_model, write_model
 from foro.util.interrupts import uninterrupted
 from tests.backbones.reference import save_checkpoint, tiny_checkpoint
@@ -279,6 +280,24 @@ def test_an_image_that_was_learned_among_others_can_be_unlearned_alone(tiny_back
     for number in (1, 17, 39):
         learner.unlearn([images[number]], [labels[number]])
     assert learner.head.samples == 37
+
+
+@pytest.mark.parametrize("projection_dim", [512, 64])
+def test_an_image_that_was_never_learned_is_named(tiny_backbone: Backbone, tmp_path: Path, projection_dim: int) -> None:
+    images, labels = textures(10)
+    paths = [tmp_path / f"{number}.png" for number in range(len(images))]
+    for path, image in zip(paths, images, strict=True):
+        Image.fromarray(image).save(path)
+    learner = Learner(tiny_backbone, policy="none", projection_dim=projection_dim)
+    learner.learn(paths, labels)
+    before = learner.head.weights.copy()
+    noise = np.random.default_rng(0).integers(0, 255, (32, 32, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "foreign.png")
+    with pytest.raises(NeverLearnedError, match=r"nothing was unlearned: \S+foreign\.png was never learned") as error:
+        learner.unlearn([paths[0], paths[1], tmp_path / "foreign.png", paths[2]], labels[:2] + labels[2:3] * 2)
+    assert error.value.positions == (2,)
+    assert np.allclose(learner.head.weights, before, rtol=1e-6, atol=1e-9)
+    assert learner.head.samples == 40
 
 
 def test_merging_equals_learning_both(tiny_backbone: Backbone) -> None:

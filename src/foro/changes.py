@@ -5,6 +5,7 @@ A change holds features and labels, never images.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from foro.adaptation.adaptation import Adaptation
@@ -38,6 +39,7 @@ class Unlearn:
     features: Float32
     labels: list[Label]
     when: str = field(default_factory=now)
+    images: Sequence[str] | None = None  # what they are called, to say which of them was never learned
 
 
 @dataclass(frozen=True)

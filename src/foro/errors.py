@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -12,6 +12,18 @@ class FoRoError(Exception):
 
 class InputError(FoRoError, ValueError):
     """An array, an image or a label that cannot be learned from or predicted."""
+
+
+class NeverLearnedError(InputError):
+    """Samples that cannot be unlearned: those at some positions, or all together, were never learned."""
+
+    def __init__(self, positions: Sequence[int], names: Sequence[str] | None = None) -> None:
+        self.positions = tuple(positions)
+        shown = [names[each] if names else f"sample {each}" for each in self.positions[:8]]
+        more = [f"{len(self.positions) - 8} more"] if len(self.positions) > 8 else []
+        who = " and ".join([", ".join(shown), *more]) or "they"
+        verb = "was" if len(self.positions) == 1 else "were"
+        super().__init__(f"nothing was unlearned: {who} {verb} never learned, or not with this label")
 
 
 class DataError(FoRoError):

@@ -53,6 +53,13 @@ def check_labels(labels: object) -> list[Label]:
     return found
 
 
+def check_names(known: object, forgotten: object) -> None:
+    """Refuses labels of a file that could not have been learned, or that occur twice in a list."""
+    for labels in (known, forgotten):
+        if not isinstance(labels, list) or len({str(label) for label in check_labels(labels)}) != len(labels):
+            raise InputError("a label occurs twice")
+
+
 def same_labels(labels: Sequence[Label], known: Iterable[Label]) -> list[Label]:
     """The labels as they are known: ``7`` and ``"7"`` are one label, in the form that came first."""
     forms: dict[str, Label] = {}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +21,17 @@ from foro.backbones.source import describe_backbone, find_backbone, taught_backb
 from foro.changes import Change, Forget, Learn, Merge, Restore, Unlearn
 from foro.config import LearnerConfig, check_seed
 from foro.engine import Engine, find_engine
-from foro.errors import FoRoWarning, InputError, ModelFileError
+from foro.errors import FoRoWarning, InputError, ModelFileError, NeverLearnedError
 from foro.features.candidate import Candidate
 from foro.features.extractor import Extractor
 from foro.features.readout import Readout
-from foro.files import INFERENCE_ONLY, write_model
+from foro.files import INFERENCE_ONLY, check_digests, explained, write_model
+from foro.files.model_file import DIGESTS, HEAD, check_width, head_arrays
 from foro.files.recovery import recover
 from foro.heads import find_head
 from foro.heads.head import Estimate, Gathered, Head
 from foro.images.load import Images, check_images
+from foro.images.unreadable import image_name
 from foro.ledger import Event, Ledger
 from foro.preparation import Keep, LearnReport, prepare_learn
 from foro.snapshot import Snapshot
@@ -39,6 +42,9 @@ from foro.util.progress import progress_of
 if TYPE_CHECKING:
     from foro.evaluation import Evaluation
     from foro.files.export import Exported
+
+LARGE = {f"{HEAD}gram"}
+"""Arrays that are left on the disk until something is learned."""
 
 
 class Learner:
@@ -68,6 +74,8 @@ class Learner:
     """
 
     engine: Engine | None = None
+    _unchecked: Callable[[], None] | None = None
+    """Reads the large arrays of a file for the first time, to see whether they are what was written; None: done."""
 
     def __init__(
         self,
@@ -104,6 +112,7 @@ class Learner:
 
         Returns the accuracy on samples that were held out, measured before these were learned too.
         """
+        self.check()
         head, accuracy, taught = self.head, None, False
         with uninterrupted():
             if isinstance(change, Learn):
@@ -115,7 +124,10 @@ class Learner:
                     change.held_out.absorb_into(head)
             elif isinstance(change, Unlearn):
                 counts = dict(Counter(change.labels))
-                head.unlearn(change.features, change.labels)
+                try:
+                    head.unlearn(change.features, change.labels)
+                except NeverLearnedError as error:
+                    raise NeverLearnedError(error.positions, change.images) from None
             elif isinstance(change, Forget):
                 counts = {change.label: head.counts.get(change.label, 0)}
                 head.forget(change.label)
@@ -131,6 +143,12 @@ class Learner:
                 taught = True
             self.ledger.add(Event.of(type(change).__name__.lower(), counts, change.when), counts if taught else ())
         return accuracy
+
+    def check(self) -> None:
+        """Refuses a model file whose statistics are not what was written: once, before they are changed or copied."""
+        if self._unchecked is not None:
+            self._unchecked()
+            self._unchecked = None
 
     def learn(self, images: Images, labels: Sequence[Label], held_out: float = 0.0) -> LearnReport:
         """Learns a task, or any part of one. Interrupted or failed, it leaves the learner as it was before.
@@ -183,6 +201,7 @@ class Learner:
 
     def prepare_merge(self, other: Learner) -> Merge:
         """What ``merge`` would change, if the two can be merged."""
+        other.check()
         if difference := self.difference(other):
             raise InputError(f"these learners cannot be merged: their {difference} differ")
         return Merge(other.head, other.adaptation)
@@ -247,18 +266,30 @@ class Learner:
         """The learner as it is now, for predicting: read-only, safe to use by other threads while this one learns."""
         return replace(self._uncalibrated(), sharpness=self.head.sharpness, familiar=self.head.familiarity())
 
-    def export(self, path: str | Path, images: Images | None = None) -> Exported:
+    def export(self, path: str | Path, images: Images | None = None, portable: bool = False) -> Exported:
         """Writes ``.onnx`` or a small ``.safetensors`` to predict with elsewhere; checked on images, or on digits."""
         from foro.files.export import export_model
 
-        return export_model(self.snapshot(), path, images)
+        return export_model(self.snapshot(), path, images, portable)
 
-    def save(self, path: str | Path) -> None:
-        """Writes the model file, atomically: a reader sees the old one or the new one."""
+    def save(self, path: str | Path, portable: bool = False) -> None:
+        """Writes the model file, atomically: a reader sees the old one or the new one.
+
+        Of the random projection it has the seed. ``portable`` writes the matrix too, from now on, for a computer whose
+        NumPy draws other numbers.
+        """
+        if portable:
+            self.make_portable()
         write_model(path, *self.state())
+
+    def make_portable(self) -> None:
+        """Every file that is written from now on has the matrix of the random projection, not only its seed."""
+        if self.head.projection is not None:
+            self.head.projection.portable = True
 
     def state(self) -> tuple[Arrays, dict[str, Any]]:
         """Everything to store: arrays by name, and JSON-ready metadata."""
+        self.check()
         learned, encoder = self.head.state()
         adapted, adaptation = self.adaptation.state()
         metadata = {
@@ -269,7 +300,7 @@ class Learner:
             "encoder": encoder,
             "ledger": self.ledger.state([*self.labels, *self.head.forgotten]),
         }
-        return {**{f"encoder.{name}": array for name, array in learned.items()}, **adapted}, metadata
+        return {**{f"{HEAD}{name}": array for name, array in learned.items()}, **adapted}, metadata
 
     @classmethod
     def load(
@@ -294,23 +325,21 @@ class Learner:
         """The learner whose ``state`` this is; takes over the arrays. Errors name the path."""
         if metadata.get(INFERENCE_ONLY):
             raise ModelFileError(f"{path} is for predicting only: to learn, use the model that it was exported from")
-        try:
-            taught = {key: metadata["backbone"][key] for key in ("name", "source", "fingerprint", "image_size")}
-            learner = cls.__new__(cls)
+        learner = cls.__new__(cls)
+        if DIGESTS in metadata:  # a journal checks itself
+            check_digests(path, arrays, metadata, [name for name in arrays if name not in LARGE])
+            learner._unchecked = partial(check_digests, path, arrays, metadata, [*LARGE.intersection(arrays)])
+        with explained(path):
             learner.config = LearnerConfig.from_preset(**metadata["config"])
-            learner.seed = metadata["seed"]
-            learner.head = find_head(learner.config.head).from_state(
-                {name.removeprefix("encoder."): each for name, each in arrays.items() if name.startswith("encoder.")},
-                metadata["encoder"],
-            )
+            learner.seed = check_seed(metadata["seed"])
             learner.adaptation = Adaptation.from_state(arrays, metadata)
             learner.ledger = Ledger.from_state(metadata["ledger"])
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ModelFileError(f"{path} lacks a part of its model ({error})") from None
-        except ValueError as error:
-            raise ModelFileError(f"{path} is not a model of one piece: {error}") from None
+            taught, encoder = metadata["backbone"], metadata["encoder"]
         learner.source, learner.backbone = taught_backbone(path, taught, backbone)
-        learner.readout = Readout.of(learner.config.readout, learner.backbone)
+        with explained(path):
+            learner.readout = Readout.of(learner.config.readout, learner.backbone)
+            check_width(encoder, learner.readout.features)
+            learner.head = find_head(learner.config.head).from_state(head_arrays(arrays), encoder)
         return learner
 
     def opened(self) -> AbstractContextManager[Extractor]:

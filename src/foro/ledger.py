@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
+from foro.labels import check_label
 from foro.types import Label
 
 MOST_EVENTS = 1000
@@ -113,17 +114,31 @@ class Ledger:
     def from_state(cls, state: dict[str, Any]) -> Ledger:
         """The ledger whose ``state`` this is."""
         events = [
-            Event(**{**event, "labels": tuple((label, count) for label, count in event["labels"])})
+            Event(
+                _time(event["when"]),
+                str(event["what"]),
+                int(event["samples"]),
+                int(event["classes"]),
+                tuple((check_label(label), int(count)) for label, count in event["labels"]),
+                int(event["times"]),
+            )
             for event in state["events"]
         ]
-        taught: dict[Label, str] = dict(state["taught"])
-        measured = [(when, accuracy, samples) for when, accuracy, samples in state["measured"]]
-        return cls(state["stamp"], state["previous"], state["sequence"], events, taught, dict(state["keys"]), measured)
+        taught: dict[Label, str] = {check_label(label): _time(when) for label, when in state["taught"]}
+        measured = [(_time(when), float(accuracy), int(samples)) for when, accuracy, samples in state["measured"]]
+        stamp, previous, sequence = str(state["stamp"]), state["previous"], int(state["sequence"])
+        return cls(stamp, previous, sequence, events, taught, dict(state["keys"]), measured)
 
 
 def now() -> str:
     """The time in UTC, to the second, as ISO 8601 writes it."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _time(text: Any) -> str:
+    """A time as ``now`` writes it, or an error."""
+    datetime.fromisoformat(text)
+    return str(text)
 
 
 def new_stamp() -> str:

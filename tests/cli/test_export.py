@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from foro import Learner
+from tests.cli.conftest import write_digits
 from tests.command_line import foro
 
 
@@ -58,6 +59,7 @@ def test_a_small_file_predicts_the_same_and_learns_nothing(model: Path, digits: 
         ("gone/out.onnx", "cannot be written: No such file or directory"),
         ("file/out.onnx", "cannot be written: Not a directory"),
         ("file/out.safetensors", "cannot be written: Not a directory"),
+        (f"{'x' * 240}.onnx", "cannot be written: File name too long"),  # and cannot be tidied up, either
     ],
 )
 def test_mistakes_are_one_line(model: Path, tmp_path: Path, name: str, said: str) -> None:
@@ -72,3 +74,14 @@ def test_info_of_a_small_file_says_what_it_is(model: Path, tmp_path: Path) -> No
     ran = foro("info", tmp_path / "small.safetensors")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "is for predicting only: it knows 10 labels" in ran.err
+
+
+def test_few_pictures_make_a_small_file(tmp_path: Path) -> None:
+    sixteen = write_digits(tmp_path / "sixteen", 0, 16)
+    for name, more in (("small", ()), ("portable", ("--portable",))):
+        assert foro("learn", tmp_path / f"{name}.foro", sixteen, *more).code == 0
+    small, portable = ((tmp_path / f"{name}.foro").stat().st_size for name in ("small", "portable"))
+    assert small < 1_000_000
+    assert portable > 6_000_000  # the matrix of the projection
+    answers = [foro("predict", tmp_path / f"{name}.foro", sixteen).out for name in ("small", "portable")]
+    assert answers[0] == answers[1]

@@ -18,6 +18,7 @@ from PIL import Image
 
 from foro import Learner
 from foro.durable import DurableLearner
+from foro.files import read_model
 from tests.backbones.reference import save_checkpoint, tiny_checkpoint
 from tests.command_line import foro
 from tests.conftest import textures
@@ -355,6 +356,22 @@ def test_a_killed_command_is_finished_or_discarded_by_the_next(model: Path, pict
     assert "came from the journal" in ran.err
     assert Learner.load(model).head.counts == {"Ñandú ☃": 30, "killed": 2}
     assert [each.name for each in model.parent.iterdir()] == ["m.foro"]
+
+
+def test_one_flipped_bit_is_found_by_verify_and_before_the_next_lesson(model: Path, pictures: Path) -> None:
+    foro("learn", model, pictures / "two", "--held-out", 0)
+    assert "verified  every number is what was written" in foro("info", model, "--verify").out
+    assert told("info", model, "--verify")["verified"]
+    whole = model.read_bytes()
+    place = whole.index(read_model(model)[0]["encoder.gram"].tobytes()) + 5000
+    damaged = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+    model.write_bytes(damaged)
+    assert foro("predict", model, pictures / "two").code == 0  # which does not need G
+    for command in (("info", model, "--verify"), ("learn", model, pictures / "one")):
+        ran = foro(*command)
+        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+        assert f"{model} is damaged: encoder.gram is not what was written; use a copy of the file" in ran.err
+    assert model.read_bytes() == damaged
 
 
 def test_help_has_examples_and_exit_codes() -> None:

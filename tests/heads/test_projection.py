@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from foro.errors import InputError
-from foro.heads.projection import ACTIVATIONS, CHUNK, RandomProjection
+from foro.errors import InputError, ModelFileError
+from foro.heads.projection import ACTIVATIONS, CHUNK, SURE, RandomProjection
 from foro.heads.ridge import KnowledgeEncoder
 
 BLOCKS = [(0, 5, 1.0), (1, 3, 2.0), (2, 4, 0.5), (0, 2, 1.0), (2, 1, 0.5)]
@@ -77,7 +77,45 @@ def test_an_encoder_keeps_its_blocks() -> None:
     assert np.array_equal(again.scores(X), encoder.scores(X))
     assert encoder.difference(KnowledgeEncoder(12, 15, 0.1)) == "projections"
     arrays, settings = encoder.state()
-    with pytest.raises(ValueError, match=r"columns|shape"):
-        KnowledgeEncoder.from_state(arrays, {**settings, "blocks": settings["blocks"][:-1]})
-    with pytest.raises(ValueError, match="projection has the shape"):
-        KnowledgeEncoder.from_state(arrays, {**settings, "blocks": []})
+    for blocks, said in ((BLOCKS[:-1], "as many columns"), ([], "does not fit 12 features")):
+        with pytest.raises(ValueError, match=said):
+            KnowledgeEncoder.from_state(
+                arrays, {**settings, "projection": {**settings["projection"], "blocks": blocks}}
+            )
+
+
+def test_a_file_has_the_seed_and_a_digest_or_the_matrix() -> None:
+    drawn = RandomProjection.draw(12, 15, "relu", 3, BLOCKS)
+    arrays, settings = drawn.state()
+    assert arrays == {}
+    again = RandomProjection.from_state(None, settings, 12)
+    assert np.array_equal(again.matrix, drawn.matrix)
+    assert again.same_as(drawn)
+    drawn.portable = True
+    arrays, settings = drawn.state()
+    stored = RandomProjection.from_state(arrays["projection"], {**settings, "seed": 99}, 12)
+    assert stored.portable
+    assert stored.same_as(drawn)
+    with pytest.raises(ModelFileError, match=rf"NumPy {np.__version__} .* does not draw .* write it with --portable"):
+        RandomProjection.from_state(None, {**settings, "seed": 4}, 12)
+    with pytest.raises(ValueError, match=r"the projection has the shape \(3, 15\), not \(4, 15\)"):
+        RandomProjection.from_state(arrays["projection"][1:], settings, 12)
+
+
+def test_the_digest_does_not_see_the_digits_that_differ_between_computers() -> None:
+    """Beyond 3.65 deviations NumPy's numbers come from the logarithm of the system's own library."""
+    one = RandomProjection.draw(192, 8192, "relu", 0)
+    assert one.digest == 1467611443  # where this fails, NumPy draws other numbers than it used to: see --portable
+    far = np.abs(one.matrix) * np.sqrt(192) > SURE
+    assert 100 < far.sum() < 2000
+    other = one.matrix.copy()
+    other[far] = np.nextafter(other[far], np.float32(9))
+    assert RandomProjection(other, "relu").same_as(one)
+    other[~far] = np.nextafter(other[~far], np.float32(9))
+    assert not RandomProjection(other, "relu").same_as(one)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 17, 100, 255])
+def test_no_digit_of_a_row_depends_on_how_many_come_with_it(count: int) -> None:
+    projection, X = RandomProjection.draw(192, 4096, "relu", 0), np.random.default_rng(0).standard_normal((256, 192))
+    assert np.array_equal(projection(X[:count]), projection(X)[:count])

@@ -56,7 +56,7 @@ def test_every_truncation_is_refused(tmp_path: Path) -> None:
     whole = (tmp_path / "whole").read_bytes()
     for length in range(0, len(whole), 5):
         (tmp_path / "part").write_bytes(whole[:length])
-        with pytest.raises(ModelFileError, match=r"part (is not a safetensors file|cannot be read)"):
+        with pytest.raises(ModelFileError, match=r"part is (not a safetensors file|empty)"):
             read_tensors(tmp_path / "part")
 
 
@@ -159,4 +159,46 @@ def test_unaligned_and_half_precision_tensors(tmp_path: Path) -> None:
 def test_impossible_tensors_are_refused(tmp_path: Path, entry: dict) -> None:
     write_raw(tmp_path / "a", {"a": entry}, bytes(8))
     with pytest.raises(ModelFileError, match="truncated or damaged"):
+        read_tensors(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("spans", "said"),
+    [
+        (([0, 8], [4, 12]), "two tensors overlap"),
+        (([0, 8], [0, 8]), "two tensors overlap"),
+        (([0, 4], [8, 16]), "there is a gap"),
+        (([0, 8], [8, 12]), "its tensors end after 12 bytes, not after 16"),
+    ],
+)
+def test_tensors_lie_one_after_another(tmp_path: Path, spans: tuple[list[int], ...], said: str) -> None:
+    entries = [{"dtype": "F32", "shape": [(end - begin) // 4], "data_offsets": [begin, end]} for begin, end in spans]
+    write_raw(tmp_path / "a", dict(zip("ab", entries, strict=True)), bytes(16))
+    with pytest.raises(ModelFileError, match=said):
+        read_tensors(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "a is empty"),
+        (b"\x08\x09\x12\x04foro:" + bytes(90), "a is an ONNX graph, for any ONNX runtime to predict with, not"),
+        (b"\xff\xd8\xff\xe0" + bytes(90), "a is a JPEG image, not a safetensors file"),
+        (b"PK\x03\x04" + bytes(90), "a is a ZIP archive"),
+        (b"\x80\x04\x95" + bytes(90), "a is a pickle"),
+        (b"path,label\n1.jpg,cat\n", "a is text"),
+        (b"foro journal 1\n\x00rec" + bytes(90), "a is the journal of a model"),
+        (bytes(90), "a is not a safetensors file, or is truncated or damaged"),
+    ],
+)
+def test_what_a_foreign_file_is_is_said(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(ModelFileError, match=said):
+        read_tensors(tmp_path / "a")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_what_is_no_regular_file_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a")
+    with pytest.raises(ModelFileError, match="it is not a regular file"):
         read_tensors(tmp_path / "a")

@@ -61,13 +61,15 @@ class Adaptation:
         def pair(name: str) -> tuple[Float32, Float32] | None:
             return (arrays[f"{name}.mean"], arrays[f"{name}.deviation"]) if f"{name}.mean" in arrays else None
 
-        history, distribution = pair("history"), pair("distribution")
+        history, distribution, tasks = pair("history"), pair("distribution"), int(settings["tasks"])
+        if tasks < 0:
+            raise ValueError(f"there cannot be {tasks} tasks")
         return cls(
             Candidate.from_arrays(arrays),
-            settings["settled"],
+            bool(settings["settled"]),
             ActivationHistory(*history) if history else None,
             Distribution(*distribution) if distribution else None,
-            settings["tasks"],
+            tasks,
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from foro.backbones.architecture import Architecture, infer_architecture
 from foro.errors import BackboneError
 from foro.images.preprocessing import Preprocessing
-from foro.util.tensors import read_tensors
+from foro.util.tensors import parse_json, read_tensors
 
 WEIGHTS_FILE = "model.safetensors"
 CONFIG_FILE = "config.json"
@@ -108,7 +107,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 def _read_config(path: Path) -> dict[str, Any]:
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BackboneError(
             f"there is no {path.name} beside the weights in {path.parent}; timm writes it with every model"

@@ -35,7 +35,14 @@ def taught_backbone(
     path: str | Path, taught: Mapping[str, Any], backbone: str | Path | Backbone | None
 ) -> tuple[str | None, Backbone]:
     """The backbone that a model file describes, from where it was or, if given, from ``backbone``."""
-    name, source, fingerprint, image_size = (taught[key] for key in ("name", "source", "fingerprint", "image_size"))
+    try:
+        name, source, fingerprint, image_size = (taught[key] for key in ("name", "source", "fingerprint", "image_size"))
+    except (KeyError, TypeError) as error:
+        raise ModelFileError(f"{path} lacks a part of its model ({error})") from None
+    if not isinstance(source, str | None) or not all(isinstance(each, str) for each in (name, fingerprint)):
+        raise ModelFileError(f"{path} does not name its backbone")
+    if type(image_size) is not int:
+        raise ModelFileError(f"{path} says that its images have {image_size!r} pixels")
     try:
         place, found = find_backbone(source or name if backbone is None else backbone, image_size)
     except BackboneError as error:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from foro.cli.options import BackbonePlace, Json, Model
+from foro.cli.options import BackbonePlace, Json, Model, Portable
 from foro.cli.terminal import report, say_json
 from foro.errors import counted
 
@@ -21,6 +21,7 @@ def export(
         list[str] | None,
         typer.Option("--check", help="Images or folders to compare the file and the model on; default: digits."),
     ] = None,
+    portable: Portable = False,
     backbone: BackbonePlace = None,
     as_json: Json = False,
 ) -> None:

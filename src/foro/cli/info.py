@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 def info(
     model: Model,
     events: Annotated[int, typer.Option("--log", min=0, help="How many of the latest events to show.")] = 10,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read the whole file, and check that every number is what was written.")
+    ] = False,
     backbone: BackbonePlace = None,
     as_json: Json = False,
 ) -> None:
@@ -28,11 +31,13 @@ def info(
 
         foro info pets.foro --log 100
 
+        foro info pets.foro --verify
+
         foro info pets.foro --json | jq '.classes[].label'
     """
     from foro.verbs.reading import describe
 
-    content = describe(model, backbone)
+    content = describe(model, backbone, verify)
     if as_json:
         say_json(content)
         return
@@ -56,6 +61,8 @@ def _facts(content: dict[str, Any]) -> dict[str, str]:
     facts = {"model": f"{content['model']}, {content['bytes'] / 1e6:,.1f} MB"}
     if content["unsaved_changes"]:
         facts["journal"] = f"{counted(content['unsaved_changes'], 'change')} that the file does not have yet"
+    if content["verified"]:
+        facts["verified"] = "every number is what was written"
     facts["knows"] = f"{known} from {samples}"
     if content["expected_accuracy"] is not None:
         facts["accuracy"] = f"{content['expected_accuracy']:.1%} to be expected on images of the same kind"

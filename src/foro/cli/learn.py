@@ -11,6 +11,7 @@ from foro.cli.options import (
     Json,
     NewBackbone,
     NewModel,
+    Portable,
     Strict,
     Wait,
     chosen_engine,
@@ -117,6 +118,8 @@ def learn(
     recipe = Recipe(backbone, preset, image_size, seed, like, {**parse_settings(settings), **flags})
     with opened(model, wait, backbone, recipe.create) as durable:
         recipe.check(durable.learner, model)
+        if portable:
+            durable.learner.make_portable()
         durable.learner.engine = engine
         taught = teach(durable, data, strict=strict, held_out=held_out, chunk=chunk)
     learner = durable.learner

@@ -43,6 +43,14 @@ NewBackbone = Annotated[
         show_default=DEFAULT_BACKBONE,
     ),
 ]
+Portable = Annotated[
+    bool,
+    typer.Option(
+        "--portable",
+        help="Write the matrix of the random projection too, not only its seed: some MB, for a computer whose NumPy "
+        "draws other numbers.",
+    ),
+]
 Strict = Annotated[
     bool, typer.Option("--strict", help="Stop at the first image that cannot be read, instead of skipping it.")
 ]

@@ -120,7 +120,10 @@ class JournalReader:
             check, left = zlib.crc32(piece, check), left - len(piece)
         if left or check != _CRC.unpack(start[-_CRC.size :])[0]:
             return None
-        return str(json.loads(text)["kind"]), position + _START + text_length + arrays_length
+        try:
+            return str(json.loads(text)["kind"]), position + _START + text_length + arrays_length
+        except (ValueError, KeyError, TypeError, RecursionError):  # its check is right, but this is not ours
+            return None
 
     def _read(self, place: _Place) -> Record:
         self._file.seek(place.start + len(MARKER))

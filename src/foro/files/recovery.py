@@ -14,7 +14,7 @@ import numpy as np
 from foro.adaptation.adaptation import Adaptation
 from foro.changes import Change, Forget, Learn, Restore, Unlearn
 from foro.errors import ModelFileError
-from foro.files import read_model
+from foro.files import explained, read_model
 from foro.files.journal import JournalReader, Record, journal_path
 from foro.heads.head import Head, gather
 from foro.ledger import Ledger
@@ -78,7 +78,7 @@ def recover(kind: type[Kind], path: Path, backbone: str | Path | Backbone | None
                 learner = kind.from_state(arrays, metadata, path, backbone)
                 if journal is None or not fits:
                     return Recovery(learner, damaged=damaged, foreign=not fits)
-                replayed = _replay(journal, learner)
+                replayed = _replay(journal, learner, journal_path(path))
                 return Recovery(learner, replayed, journal.interrupted, damaged, False, journal.start, journal.end)
     raise AssertionError("unreachable")
 
@@ -146,11 +146,13 @@ def _fits(journal: JournalReader, metadata: dict[str, Any]) -> bool:
     return journal.header.fields["stamp"] in (ledger.get("stamp"), ledger.get("previous"))
 
 
-def _replay(journal: JournalReader, learner: Changeable) -> int:
+def _replay(journal: JournalReader, learner: Changeable, path: Path) -> int:
     replayed = 0
     for number, commit in enumerate(journal.commits()):
         if commit.fields["sequence"] > learner.ledger.sequence:
-            learner.apply(recorded_change(commit, partial(journal.parts, number), learner))
+            with explained(path):
+                change = recorded_change(commit, partial(journal.parts, number), learner)
+            learner.apply(change)
             learner.ledger.sequence = commit.fields["sequence"]
             learner.ledger.remember(commit.fields["key"], commit.fields["result"])
             replayed += 1

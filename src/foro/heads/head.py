@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from foro.config import LearnerConfig
-from foro.errors import InputError
+from foro.errors import InputError, counted
 from foro.heads.calibration import TYPICAL_SHARPNESS, probabilities
 from foro.heads.familiarity import Familiarity
 from foro.heads.projection import Block, RandomProjection
@@ -139,8 +139,8 @@ class Head(ABC):
                 for name, count in Counter(names).items():
                     learned = counts.get(name, 0)
                     if count > learned:
-                        many = f"{count} sample{'s' * (count != 1)}"
-                        raise InputError(f"cannot unlearn {many} of {name!r}: only {learned} were learned")
+                        few = f"only {learned} were learned"
+                        raise InputError(f"cannot unlearn {counted(count, 'sample')} of {name!r}: {few}")
                 self.take_back(features, names)
             finally:
                 for name in hidden:

@@ -12,7 +12,7 @@ from foro.config import LearnerConfig
 from foro.errors import InputError
 from foro.heads.head import Head
 from foro.heads.projection import Block
-from foro.labels import listed
+from foro.labels import check_names, listed
 from foro.types import Arrays, Float64, Label
 
 
@@ -116,16 +116,19 @@ class NearestMean(Head):
         if self._sums:
             arrays["weights"] = self.weights.T
         settings = {"features": self.features, "labels": self.labels, "forgotten": self.forgotten}
-        return arrays, {**settings, "samples": self.samples, "activation": None, "sharpness": self.sharpness}
+        return arrays, {**settings, "samples": self.samples, "projection": None, "sharpness": self.sharpness}
 
     @classmethod
     def from_state(cls, arrays: Arrays, settings: dict[str, Any]) -> NearestMean:
+        check_names(settings["labels"], settings["forgotten"])
         head = cls(settings["features"])
         for prefix, names in (("", settings["labels"]), ("forgotten.", settings["forgotten"])):
             if arrays[f"{prefix}sums"].shape != (len(names), head.features) or arrays[f"{prefix}counts"].shape != (
                 len(names),
             ):
                 raise ValueError("labels or features do not fit the statistics")
+            if not np.isfinite(arrays[f"{prefix}sums"]).all() or (arrays[f"{prefix}counts"] < (prefix == "")).any():
+                raise ValueError("there is a NaN, or a count that is negative")
         head._sums = dict(zip(settings["labels"], arrays["sums"], strict=True))
         head._counts = dict(zip(settings["labels"], arrays["counts"].tolist(), strict=True))
         away = zip(arrays["forgotten.sums"], arrays["forgotten.counts"].tolist(), strict=True)

@@ -99,7 +99,7 @@ def _objects(name: str, lines: Iterable[str | bytes]) -> Iterator[tuple[str, str
             continue
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise DataError(f"line {number} of {name} is not JSON") from None
         path, label = (row.get(column) for column in COLUMNS) if isinstance(row, dict) else (None, None)
         if not isinstance(path, str) or not path:

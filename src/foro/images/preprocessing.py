@@ -29,6 +29,9 @@ _INTERPOLATIONS = {
 }
 _CROP_MODES = ("center", "squash", "border")
 
+LARGEST_SIDE = 2048
+"""Pixels: no vision transformer was trained for more, and the memory for its tokens grows with the square."""
+
 
 @dataclass(frozen=True)
 class Preprocessing:
@@ -47,8 +50,8 @@ class Preprocessing:
 
     def __post_init__(self) -> None:
         """Refuse values that no image can be prepared with."""
-        if self.image_size < 1:
-            raise BackboneError(f"image_size must be at least 1, not {self.image_size}")
+        if not 1 <= self.image_size <= LARGEST_SIDE:
+            raise BackboneError(f"image_size must be between 1 and {LARGEST_SIDE}, not {self.image_size}")
         if not self.crop_pct > 0:
             raise BackboneError(f"crop_pct must be positive, not {self.crop_pct}")
         if self.crop_mode not in _CROP_MODES:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import stat
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
@@ -21,6 +23,13 @@ from foro.types import Arrays
 from foro.util.atomic_files import write_whole
 
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1", "BOOL": "?", "BF16": "<u2"}
+_MAGIC = {
+    b"\xff\xd8\xff": "a JPEG image",
+    b"\x89PNG": "a PNG image",
+    b"PK\x03\x04": "a ZIP archive, as PyTorch's weights are",
+    b"\x80": "a pickle, which could run any code",
+    b"foro journal": "the journal of a model, which belongs beside its model file",
+}
 _NAMES = {np.dtype(code): name for name, code in _DTYPES.items() if name != "BF16"}
 
 
@@ -30,6 +39,10 @@ def read_tensors(path: Path, error: type[FoRoError] = ModelFileError) -> tuple[A
     The arrays may be written to, but that changes memory only, never the file. Bfloat16 comes as float32.
     """
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise error(f"{path} cannot be read: it is {'a folder' if path.is_dir() else 'not a regular file'}")
+        if not os.path.getsize(path):
+            raise error(f"{path} is empty: nothing was ever written to it, or it was cut off")
         data = np.memmap(path, dtype=np.uint8, mode="c")
     except FileNotFoundError:
         raise error(f"there is no file {path}") from None
@@ -39,13 +52,53 @@ def read_tensors(path: Path, error: type[FoRoError] = ModelFileError) -> tuple[A
         length = int.from_bytes(data[:8].tobytes(), "little")
         if len(data) < 8 or length > len(data) - 8:
             raise ValueError("the header is longer than the file")
-        header = json.loads(data[8 : 8 + length].tobytes())
+        header = parse_json(data[8 : 8 + length].tobytes())
         metadata = header.pop("__metadata__", {})
         body = data[8 + length :]
+        _check_spans([entry["data_offsets"] for entry in header.values()], len(body))
         arrays = {name: _tensor(body, name, entry) for name, entry in header.items()}
-    except (ValueError, TypeError, KeyError, AttributeError) as reason:
+        if not all(isinstance(text, str) for text in metadata.values()):
+            raise ValueError("its metadata are no text")
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as reason:
+        if nature := _nature(data[:512].tobytes()):
+            raise error(f"{path} is {nature}, not a safetensors file as models and weights are") from None
         raise error(f"{path} is not a safetensors file, or is truncated or damaged ({reason})") from None
     return arrays, metadata
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What JSON says; NaN and brackets without end are a ValueError like any other mistake."""
+
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is not JSON")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("brackets are nested too deeply") from None
+
+
+def _check_spans(spans: list[tuple[int, int]], size: int) -> None:
+    """Tensors lie one after another, and fill the file."""
+    end = 0
+    for begin, following in sorted(spans):
+        if begin != end:
+            raise ValueError("two tensors overlap" if begin < end else "there is a gap between two tensors")
+        end = following
+    if end != size:
+        raise ValueError(f"its tensors end after {end} bytes, not after {size}")
+
+
+def _nature(start: bytes) -> str | None:
+    """What a file with these first bytes is, if that is no safetensors file."""
+    if start[8:9] == b"{":
+        return None
+    if start[:1] == b"\x08" and start[2:3] in (b"\x12", b"\x3a"):
+        return "an ONNX graph, for any ONNX runtime to predict with"
+    for magic, nature in _MAGIC.items():
+        if start.startswith(magic):
+            return nature
+    return "text" if all(byte > 31 or byte in b"\t\r\n" for byte in start) else None
 
 
 def _tensor(body: NDArray[np.uint8], name: str, entry: dict[str, Any]) -> NDArray[Any]:

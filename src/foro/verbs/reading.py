@@ -8,9 +8,10 @@ from typing import Any
 
 from foro.backbones import Backbone
 from foro.errors import ModelFileError, counted
-from foro.files import INFERENCE_ONLY, read_model
+from foro.files import INFERENCE_ONLY, check_digests, explained, read_model
 from foro.files.inference_file import read_snapshot
 from foro.files.journal import journal_path
+from foro.files.model_file import head_arrays
 from foro.ledger import Ledger
 from foro.snapshot import Snapshot
 
@@ -31,9 +32,12 @@ def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
     """Classes with their counts, backbone, settings, size and history of learning of a model file, JSON-ready.
 
     What is in the journal beside the model and not in the model yet counts too; only then the backbone is needed.
+    ``verify`` reads the whole file and refuses one that is not what was written.
     """
     path = Path(path)
     unsaved = 0
+    if verify and path.exists():
+        check_whole(path)
     if journal_path(path).exists():
         from foro.files.recovery import recover
         from foro.learner import Learner
@@ -43,10 +47,11 @@ def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
         arrays, metadata = found.learner.state()
     else:
         arrays, metadata = read_model(path)
+        check_digests(path, arrays, metadata, [name for name in _SHOWN if name in arrays])
     if metadata.get(INFERENCE_ONLY):
         known = counted(len(metadata["encoder"]["labels"]), "label")
         raise ModelFileError(f"{path} is for predicting only: it knows {known}, but not how they were learned")
-    try:
+    with explained(path):
         encoder = metadata["encoder"]
         ledger = Ledger.from_state(metadata["ledger"])
         labels, prompt = encoder["labels"], arrays.get("prompt")
@@ -56,6 +61,7 @@ def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
             "model": str(path),
             "bytes": path.stat().st_size if path.exists() else 0,
             "unsaved_changes": unsaved,
+            "verified": verify,
             "samples": encoder["samples"],
             "classes": [
                 {
@@ -77,8 +83,17 @@ def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
             "regularisation": encoder.get("regularisation_used"),
             "log": [asdict(event) for event in ledger.events],
         }
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ModelFileError(f"{path} lacks a part of its model ({error})") from None
+
+
+def check_whole(path: Path) -> None:
+    """Refuses a model file of which any number is not what was written, or whose parts do not fit together."""
+    arrays, metadata = read_model(path)
+    check_digests(path, arrays, metadata)
+    if not metadata.get(INFERENCE_ONLY):
+        from foro.heads import find_head
+
+        with explained(path):
+            find_head(metadata["config"]["head"]).from_state(head_arrays(arrays), metadata["encoder"])
 
 
 def unusual_settings(settings: dict[str, Any]) -> dict[str, Any]:

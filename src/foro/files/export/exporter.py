@@ -35,17 +35,26 @@ class Exported:
         return sum(file.stat().st_size for file in self.files)
 
 
-def export_model(snapshot: Snapshot, path: str | Path, images: Images | None = None) -> Exported:
-    """Writes ``.onnx`` or ``.safetensors``, reads it again, and compares both on images (digits, if none are given)."""
+def export_model(
+    snapshot: Snapshot, path: str | Path, images: Images | None = None, portable: bool = False
+) -> Exported:
+    """Writes ``.onnx`` or ``.safetensors``, reads it again, and compares both on images (digits, if none are given).
+
+    ``portable`` is for ``.safetensors``: the matrix of the projection, not only its seed. ``.onnx`` always has it.
+    """
     path = Path(path)
-    kinds = {".onnx": _write_onnx, ".safetensors": _write_safetensors}
-    if path.suffix.lower() not in kinds:
+    kind = path.suffix.lower()
+    if kind not in (".onnx", ".safetensors"):
         raise InputError(f"{path} must end in .onnx or .safetensors, which tells what to write")
     if images is not None and not len(images):
         raise InputError("there is no image to check the export on")
     checked = _digits() if images is None else images
     expected = _with_unknown(*snapshot.answers(checked))
-    files, found = kinds[path.suffix.lower()](snapshot, path, checked)
+    if kind == ".onnx":
+        files, found = _write_onnx(snapshot, path, checked)
+    else:
+        write_inference(snapshot, path, portable)
+        files, found = [path], _with_unknown(*read_snapshot(path, snapshot.extractor.backbone).answers(checked))
     difference = float(np.abs(found - expected).max()) if found.shape == expected.shape else np.inf
     same = int((found[:, 1:].argmax(axis=1) == expected[:, 1:].argmax(axis=1)).sum()) if np.isfinite(difference) else 0
     if not difference <= TOLERANCE:
@@ -56,11 +65,6 @@ def export_model(snapshot: Snapshot, path: str | Path, images: Images | None = N
             f"more than {TOLERANCE:g}"
         )
     return Exported(tuple(files), len(expected), difference, same)
-
-
-def _write_safetensors(snapshot: Snapshot, path: Path, images: Images) -> tuple[list[Path], NDArray[Any]]:
-    write_inference(snapshot, path)
-    return [path], _with_unknown(*read_snapshot(path, snapshot.extractor.backbone).answers(images))
 
 
 def _write_onnx(snapshot: Snapshot, path: Path, images: Images) -> tuple[list[Path], NDArray[Any]]:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from foro.config import LearnerConfig, Regularisation, check_regularisation
-from foro.errors import InputError
+from foro.errors import InputError, NeverLearnedError
 from foro.heads.familiarity import FEW, Coefficients, Familiarity
 from foro.heads.head import Estimate, Head
 from foro.heads.projection import Block, RandomProjection
 from foro.heads.ridge.confidence import Confidence
-from foro.heads.ridge.encoder_state import check_state, read_blocks
+from foro.heads.ridge.encoder_state import encoder_state, read_encoder
 from foro.heads.ridge.forgotten import Forgotten
 from foro.heads.ridge.judged import Judged
 from foro.heads.ridge.moments import Moments, class_left_out_scores
@@ -26,8 +26,6 @@ from foro.labels import listed
 from foro.types import Arrays, Float64, Label
 from foro.util.interrupts import uninterrupted
 from foro.util.threads import one_blas_thread
-
-NEVER_LEARNED = "these samples cannot be unlearned: they were never learned"
 
 
 class KnowledgeEncoder(Head):
@@ -159,23 +157,29 @@ class KnowledgeEncoder(Head):
         with uninterrupted():
             self._statistics.reserve(len(known), len(names))
             self._solution, self._confidence, self._labels = None, None, list(known)
-            self._statistics.add(blocks, classes)
+            self._statistics.add(blocks, classes, features)
             self._reservoir.add(features, names)
             self._moments.add(features, names)
 
     def take_back(self, features: Float64, labels: list[Label]) -> None:
         """Unlearns samples (n, d): the classifier is as if they had never been seen."""
         classes = np.array([self._labels.index(label) for label in labels])
-        if not self._statistics.subtract(self.blocks(features), classes):
-            raise InputError(NEVER_LEARNED)
-        solution, self._solution = self._solution, None
-        if self.samples:
+        statistics, solution = self._statistics, self._solution
+        if statistics.gram is None:
+            rows = statistics.find(features, classes)
+            if None in rows:
+                raise NeverLearnedError([position for position, row in enumerate(rows) if row is None])
+            statistics.remove([row for row in rows if row is not None], classes)
+            self._solution = None
+        else:
+            statistics.subtract(self.blocks(features), classes)
+            self._solution = None
             try:
-                self._solve()
+                self._solve() if self.samples else None
             except InputError:
-                self._statistics.add(self.blocks(features), classes)
+                statistics.add(self.blocks(features), classes)
                 self._solution = solution
-                raise InputError(NEVER_LEARNED) from None
+                raise NeverLearnedError(statistics.impossible(self.blocks(features))) from None
         self._confidence = None
         self._reservoir.remove(features, labels)
         self._moments.subtract(features, labels)
@@ -295,52 +299,8 @@ class KnowledgeEncoder(Head):
         return twin
 
     def state(self) -> tuple[Arrays, dict[str, Any]]:
-        """Everything to store: arrays by name, and JSON-ready settings. The classifier is stored where it is solved."""
-        statistics = self._statistics
-        weights, gamma = self._solve() if self._labels else (None, None)  # first: both may move the tail
-        confidence = self._measured() if self._labels else None
-        arrays: Arrays = {
-            "cross": statistics.cross.T,
-            "counts": statistics.counts,
-            "tail": statistics.tail,
-            "tail_classes": statistics.tail_classes,
-        }
-        if statistics.gram is not None:
-            arrays["gram"] = statistics.gram
-        if self.projection is not None:
-            arrays["projection"] = self.projection.matrix
-        kept, reservoir = self._reservoir.state(self._labels)
-        arrays |= {f"reservoir.{name}": array for name, array in kept.items()}
-        if weights is not None and confidence is not None:
-            arrays["weights"] = weights.T
-            arrays["confidence.scores"] = confidence.scores.astype(np.float32)
-            arrays["confidence.classes"] = confidence.classes
-        moments, moments_settings = self._moments.state()
-        arrays |= {f"moments.{name}": array for name, array in moments.items()}
-        familiarity = self.familiarity() if self._labels else None
-        telling = None
-        if familiarity is not None:
-            parts, telling = familiarity.state()
-            arrays |= {f"familiarity.{name}": array for name, array in parts.items()}
-        if self._forgotten:
-            arrays |= Forgotten.state(self._forgotten)
-        settings = {
-            "features": self.features,
-            "activation": self.projection.activation if self.projection else None,
-            "blocks": self.projection.blocks if self.projection else [],
-            "regularisation": self.regularisation,
-            "regularisation_used": gamma,
-            "seed": self.seed,
-            "samples": statistics.samples,
-            "packed": statistics.gram is not None,
-            "labels": self._labels,
-            "forgotten": self.forgotten,
-            "reservoir": reservoir,
-            "sharpness": confidence.sharpness if confidence else None,
-            "moments": moments_settings,
-            "familiarity": telling,
-        }
-        return arrays, settings
+        """Everything to store: arrays by name, and JSON-ready settings."""
+        return encoder_state(self)
 
     @classmethod
     def from_state(cls, arrays: Arrays, settings: dict[str, Any]) -> KnowledgeEncoder:
@@ -348,31 +308,7 @@ class KnowledgeEncoder(Head):
 
         A part that is not there is a KeyError, one that does not fit the others a ValueError.
         """
-        check_state(arrays, settings)
-        projection = None
-        if settings["activation"] is not None:
-            projection = RandomProjection(arrays["projection"], settings["activation"], read_blocks(settings))
-        statistics = Statistics(arrays["cross"].shape[1])
-        statistics.samples = settings["samples"]
-        statistics.counts, statistics.cross = arrays["counts"], arrays["cross"].T
-        statistics.gram = arrays["gram"] if settings["packed"] else None
-        statistics.tail, statistics.tail_classes = arrays["tail"], arrays["tail_classes"]
-        encoder = cls.__new__(cls)
-        encoder._assemble(settings["features"], projection, settings["regularisation"], settings["seed"], statistics)
-        encoder._labels = list(settings["labels"])
-        if encoder._labels:
-            encoder._solver.keep(settings["regularisation_used"])
-            encoder._solution = arrays["weights"].T, settings["regularisation_used"]
-            scores, classes = arrays["confidence.scores"].astype(np.float64), arrays["confidence.classes"]
-            encoder._confidence = Confidence(scores, classes, settings["sharpness"])
-        kept = {name: arrays[f"reservoir.{name}"] for name in ("features", "classes", "counts")}
-        encoder._reservoir = Reservoir.from_state(kept, settings["reservoir"], encoder._labels)
-        encoder._forgotten = Forgotten.from_state(arrays, settings["forgotten"])
-        prefix = "moments."
-        moments = {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
-        encoder._moments.restore(moments, settings["moments"])
-        encoder._coefficients = Coefficients.from_settings(settings["familiarity"])
-        return encoder
+        return read_encoder(cls, arrays, settings)
 
     def _solve(self) -> tuple[Float64, float]:
         if not self._labels:

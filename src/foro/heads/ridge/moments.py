@@ -61,10 +61,11 @@ class Moments:
         """Takes samples out again that were added."""
         classes = np.array([self.labels.index(label) for label in labels])
         for token, rows in zip(self.tokens, self._cut(features), strict=True):
-            if not token.subtract(iter([rows]), classes):
-                # Rounding alone: whether they were ever learned is checked by the classifier.
-                token.settle()
+            found = [] if token.gram is not None else token.find(rows, classes)
+            if token.gram is not None or None in found:  # whether they were ever learned is checked by the classifier
                 token.subtract(iter([rows]), classes)
+            else:
+                token.remove([row for row in found if row is not None], classes)
         for number in np.flatnonzero(self.tokens[0].counts == 0)[::-1]:
             del self.labels[number]
             for token in self.tokens:
@@ -130,27 +131,22 @@ class Moments:
 
     def state(self) -> tuple[Arrays, dict[str, Any]]:
         """Everything to store: arrays by name, and JSON-ready settings."""
-        arrays: Arrays = {"counts": self.tokens[0].counts}
-        for number, token in enumerate(self.tokens):
-            arrays |= {f"{number}.cross": token.cross.T, f"{number}.tail": token.tail}
-            if token.gram is not None:
-                arrays[f"{number}.gram"] = token.gram
-        stored = self.tokens[0].gram is not None
-        return arrays, {"labels": self.labels, "samples": self.tokens[0].samples, "packed": stored}
+        arrays = {
+            f"{number}.{name}": array
+            for number, token in enumerate(self.tokens)
+            for name, array in token.state(self.width).items()
+        }
+        return arrays, {"labels": self.labels, "samples": self.tokens[0].samples}
 
-    def restore(self, arrays: Arrays, settings: dict[str, Any]) -> None:
-        """Takes over what ``state`` gave; an array of another shape is a ValueError."""
+    def restore(self, arrays: Arrays, settings: dict[str, Any], labels: list[Label]) -> None:
+        """Takes over what ``state`` gave, for these labels in any order; what does not fit is a ValueError."""
+        if sorted(map(str, settings["labels"])) != sorted({str(label) for label in labels}):
+            raise ValueError("the moments of the features are of other labels")
         self.labels, width = list(settings["labels"]), self.width
-        for number, token in enumerate(self.tokens):
-            token.samples, token.counts = int(settings["samples"]), arrays["counts"].copy()
-            token.cross, token.tail = arrays[f"{number}.cross"].T, arrays[f"{number}.tail"]
-            token.gram = arrays[f"{number}.gram"] if settings["packed"] else None
-            token.tail_classes = np.full(len(token.tail), -1)  # nothing here asks for them
-            shapes = token.counts.shape, token.cross.shape, token.tail.shape[1:]
-            if shapes != ((len(self.labels),), (width, len(self.labels)), (width,)) or (
-                token.gram is not None and token.gram.shape != (width * (width + 1) // 2,)
-            ):
-                raise ValueError("the moments of the features do not fit each other")
+        for number in range(len(self.tokens)):
+            prefix = f"{number}."
+            parts = {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
+            self.tokens[number] = Statistics.from_state(parts, width, width, len(self.labels), settings["samples"])
 
     def _cut(self, features: Float64) -> list[Float64]:
         starts = range(self.first, self.first + self.width * len(self.tokens), self.width)

@@ -105,10 +105,9 @@ class Reservoir:
         return renamed
 
     def state(self, labels: list[Label]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """What to store, for the encoder's ``labels``; features in single precision where that loses nothing."""
-        single = self.features.astype(np.float32)
+        """What to store, for the encoder's ``labels``."""
         arrays = {
-            "features": single if np.array_equal(single, self.features) else self.features,
+            "features": exact_single(self.features),
             "classes": np.array([labels.index(label) for label in self.labels], dtype=np.int64),
             "counts": self.counts,
         }
@@ -154,6 +153,12 @@ class Reservoir:
         self.features, self.counts = self.features[kept], self.counts[kept]
         self.labels = [self.labels[number] for number in kept]
         self.hashes = [self.hashes[number] for number in kept]
+
+
+def exact_single(features: Float64) -> NDArray[Any]:
+    """Features in single precision where that loses nothing, which is so for those of a backbone."""
+    single = features.astype(np.float32)
+    return single if np.array_equal(single, features) else features
 
 
 def sample_hashes(features: Float64, labels: list[Label]) -> list[int]:

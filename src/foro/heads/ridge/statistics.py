@@ -1,23 +1,31 @@
 """Sufficient statistics of ridge regression: everything that was ever learned, and no image of it.
 
 The Gram matrix G = Σ hᵀh is kept as a packed matrix plus a short ``tail`` of rows that are not yet in it. Few samples
-are all tail: then nothing of size M × M exists at all, in memory or in the model file, and none is factorised.
+are all tail: then nothing of size M × M exists at all, in memory or in the model file, and none is factorised. As long
+as that is so, the features that its rows were made of are kept too: a file needs nothing else, and a sample that is
+taken back is found again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foro.heads.head import BLOCK
 from foro.heads.ridge import packed
-from foro.types import Float64
+from foro.heads.ridge.reservoir import SAME, exact_single
+from foro.types import Arrays, Float64
 from foro.util.interrupts import uninterrupted
 from foro.util.threads import one_blas_thread
 
 Classes = NDArray[np.int64]
+
+ALMOST_NOTHING = 1e-9
+"""Of the mean diagonal, to invert G where that has no inverse."""
+ROUNDING = 1e-3
+"""How far above 1 hᵀG⁻¹h of a sample within G may come."""
 
 
 class Statistics:
@@ -39,6 +47,7 @@ class Statistics:
         self.gram_version = 0
         self.tail: Float64 = np.zeros((0, size))
         self.tail_classes: Classes = np.zeros(0, dtype=np.int64)
+        self.tail_features: Float64 | None = None  # (r, d) that the tail was made of, while there is no packed matrix
 
     def reserve(self, classes: int, rows: int) -> None:
         """Makes room for class numbers below ``classes`` and for so many more rows: memory runs out here or never."""
@@ -50,48 +59,135 @@ class Statistics:
             self.counts = np.concatenate([self.counts, np.zeros(new, dtype=np.int64)])
             self.cross = cross
 
-    def add(self, blocks: Iterator[Float64], classes: Classes) -> None:
-        """Absorbs the rows of the blocks, which together are as many as the classes."""
+    def add(self, blocks: Iterator[Float64], classes: Classes, features: Float64 | None = None) -> None:
+        """Absorbs the rows of the blocks, which together are as many as the classes, and were made of the features."""
         if self._fits(len(classes)):
-            for rows, part in _paired(blocks, classes):
-                self._count(rows, part, +1)
-                self.tail = np.concatenate([self.tail, rows])
-                self.tail_classes = np.concatenate([self.tail_classes, part])
+            rows = np.concatenate(list(blocks))
+            self._append(rows, classes, rows if features is None else features)
+            self._count(rows, classes)
+            self.samples += len(classes)
             return
         self.settle()
         for rows, part in _paired(blocks, classes):
-            self._count(rows, part, +1)
+            self._count(rows, part)
             self._add_to_gram(rows)
+        self.samples += len(classes)
+
+    def find(self, features: Float64, classes: Classes) -> list[int | None]:
+        """Rows of the tail that are these samples (n, d), each once; None for one that was never absorbed.
+
+        The backbone may have rounded them a little differently this time.
+        """
+        assert self.tail_features is not None
+        found: list[int | None] = []
+        for sample, number in zip(features, classes, strict=True):
+            distances = np.abs(self.tail_features - sample).max(axis=1)
+            distances[(self.tail_classes != number) & (self.tail_classes >= 0)] = np.inf
+            distances[[each for each in found if each is not None]] = np.inf
+            nearest = int(distances.argmin())
+            found.append(nearest if distances[nearest] <= SAME * np.abs(sample).max() else None)
+        return found
+
+    def remove(self, rows: list[int], classes: Classes) -> None:
+        """Takes samples out of the tail: what remains is as if they had never been absorbed."""
+        assert self.tail_features is not None
+        complete, taken = self.complete, self.tail[rows]
+        self.tail, self.tail_features = np.delete(self.tail, rows, axis=0), np.delete(self.tail_features, rows, axis=0)
+        self.tail_classes = np.delete(self.tail_classes, rows)
+        self.samples -= len(rows)
+        for number in np.unique(classes):
+            self.counts[number] -= int((classes == number).sum())
+            self.cross[:, number] -= taken[classes == number].sum(axis=0)
+        if complete:
+            self.recount()
 
     @one_blas_thread
-    def subtract(self, blocks: Iterator[Float64], classes: Classes) -> bool:
-        """Takes rows out again; False, and nothing changed, if they cannot have been absorbed."""
-        if self.gram is None:
-            rows = np.concatenate(list(blocks))
-            remaining = _difference(self.tail, rows)
-            if remaining is None:
-                return False
-            self._count(rows, classes, -1)
-            self.tail, self.tail_classes = remaining, np.full(len(remaining), -1)
-            return True
+    def subtract(self, blocks: Iterator[Float64], classes: Classes) -> None:
+        """Takes rows out of the packed matrix, whether they were absorbed or not."""
         self.settle()
         for rows, part in _paired(blocks, classes):
-            self._count(rows, part, -1)
+            for number in np.unique(part):
+                self.counts[number] -= int((part == number).sum())
+                self.cross[:, number] -= rows[part == number].sum(axis=0)
             self._add_to_gram(rows, sign=-1.0)
+        self.samples -= len(classes)
         if self.samples == 0:
             self.gram = None  # what is left of it is rounding
             self.cross[:] = 0.0
-        return True
+
+    def impossible(self, blocks: Iterator[Float64]) -> list[int]:
+        """Positions of rows that the packed matrix cannot have: hᵀG⁻¹h is at most 1 of those that it has."""
+        self.settle()
+        assert self.gram is not None
+        factor = np.empty_like(self.gram)
+        if not packed.factorise(self.gram, self.size, ALMOST_NOTHING * self.trace / self.size, factor):
+            return []
+        found = np.concatenate([packed.squared_norms(factor, self.size, rows) for rows in blocks])
+        return [int(position) for position in np.flatnonzero(found > 1 + ROUNDING)]
+
+    def state(self, features: int) -> Arrays:
+        """Arrays to store: the tail of few samples as their features, of width d, and C where that is not all of it."""
+        arrays: Arrays = {"counts": self.counts, "tail_classes": self.tail_classes}
+        if self.gram is not None:
+            arrays |= {"gram": self.gram, "tail": self.tail}
+        else:
+            made_of = np.zeros((0, features)) if self.tail_features is None else self.tail_features
+            arrays["tail_features"] = exact_single(made_of)
+        return arrays if self.complete else {**arrays, "cross": self.cross.T}
+
+    @classmethod
+    def from_state(
+        cls,
+        arrays: Arrays,
+        size: int,
+        features: int,
+        classes: int,
+        samples: int,
+        project: Callable[[Float64], Float64] | None = None,
+    ) -> Statistics:
+        """The statistics whose ``state`` this is; ``project`` makes rows (n, M) of features (n, d).
+
+        A part that is not there is a KeyError, one that does not fit the others a ValueError.
+        """
+        _check(arrays, size, features, classes, samples)
+        statistics = cls(size)
+        statistics.samples, statistics.counts = samples, arrays["counts"]
+        statistics.tail_classes, statistics.gram = arrays["tail_classes"], arrays.get("gram")
+        if statistics.gram is not None:
+            statistics.tail = arrays["tail"]
+        elif len(statistics.tail_classes):
+            statistics.tail_features = arrays["tail_features"].astype(np.float64)
+            statistics.tail = project(statistics.tail_features) if project else statistics.tail_features
+        if "cross" in arrays:
+            statistics.cross = arrays["cross"].T
+        else:
+            statistics.cross = np.zeros((size, len(statistics.counts)), order="F")
+            statistics.recount()
+        return statistics
+
+    @property
+    def complete(self) -> bool:
+        """Whether the tail says everything: no packed matrix, and a row for each counted sample of each class."""
+        numbers = self.tail_classes[self.tail_classes >= 0]
+        return self.gram is None and np.array_equal(np.bincount(numbers, minlength=len(self.counts)), self.counts)
+
+    def recount(self) -> None:
+        """C from the rows of the tail, to the last digit as if they had been absorbed one after another."""
+        self.cross[:] = 0.0
+        self.counts[:] = 0
+        self._count(self.tail, self.tail_classes)
 
     def merge(self, other: Statistics, numbers: Classes) -> None:
         """Adds other's statistics; its class i is this one's class numbers[i]."""
         self.samples += other.samples
-        self.counts[numbers] += other.counts
-        self.cross[:, numbers] += other.cross
+        renumbered = np.append(numbers, -1)[other.tail_classes]
+        if other.complete:
+            self._count(other.tail, renumbered)
+        else:
+            self.counts[numbers] += other.counts
+            self.cross[:, numbers] += other.cross
         if other.gram is None and self._fits(len(other.tail)):
-            renumbered = np.append(numbers, -1)[other.tail_classes]
-            self.tail = np.concatenate([self.tail, other.tail])
-            self.tail_classes = np.concatenate([self.tail_classes, renumbered])
+            self._append(other.tail, renumbered, other.tail_features)
             return
         self.settle()
         self._add_to_gram(other.tail)
@@ -116,6 +212,7 @@ class Statistics:
             self._add_to_gram(self.tail)
             self.tail = np.zeros((0, self.size))
             self.tail_classes = np.zeros(0, dtype=np.int64)
+            self.tail_features = None
 
     @property
     def trace(self) -> float:
@@ -142,12 +239,20 @@ class Statistics:
             packed.add_rows(gram, np.ascontiguousarray(rows), sign)
         self.gram_version += 1
 
-    def _count(self, rows: Float64, classes: Classes, sign: int) -> None:
-        self.samples += sign * len(classes)
-        for number in np.unique(classes):
-            mine = classes == number
-            self.counts[number] += sign * int(mine.sum())
-            self.cross[:, number] += sign * rows[mine].sum(axis=0)
+    def _append(self, rows: Float64, classes: Classes, features: Float64 | None) -> None:
+        """Adds rows to the tail."""
+        if self.gram is None and features is not None:
+            earlier = [] if self.tail_features is None else [self.tail_features]
+            self.tail_features = np.concatenate([*earlier, features])
+        self.tail = np.concatenate([self.tail, rows])
+        self.tail_classes = np.concatenate([self.tail_classes, classes])
+
+    def _count(self, rows: Float64, classes: Classes) -> None:
+        """Counts rows and adds them to C, one after another: how they were cut into batches changes no digit."""
+        for number in np.unique(classes[classes >= 0]):
+            mine = rows[classes == number]
+            self.counts[number] += len(mine)
+            self.cross[:, number] = np.concatenate([self.cross[None, :, number], mine]).sum(axis=0)
 
 
 def _paired(blocks: Iterator[Float64], classes: Classes) -> Iterator[tuple[Float64, Classes]]:
@@ -157,18 +262,42 @@ def _paired(blocks: Iterator[Float64], classes: Classes) -> Iterator[tuple[Float
         start += len(rows)
 
 
-def _difference(rows: Float64, removed: Float64) -> Float64 | None:
-    """Rows F with FᵀF = rowsᵀ rows − removedᵀ removed, or None if that is not positive semidefinite."""
-    from scipy.linalg import eigh, qr
+def check_array(arrays: Arrays, name: str, shape: tuple[int, ...]) -> None:
+    """Refuses an array of another shape, or with a NaN."""
+    if arrays[name].shape != shape:
+        raise ValueError(f"{name} has the shape {arrays[name].shape}, not {shape}")
+    if not np.isfinite(arrays[name]).all():
+        raise ValueError(f"{name} has a NaN or infinity")
 
-    if not len(rows):
-        return None
-    basis, triangle = qr(np.concatenate([rows, removed]).T, mode="economic")
-    signs = np.repeat([1.0, -1.0], [len(rows), len(removed)])
-    values, vectors = eigh((triangle * signs) @ triangle.T)
-    largest = float((triangle**2).sum())
-    tolerance = largest * len(values) * 10 * np.finfo(np.float64).eps
-    if values[0] < -tolerance:
-        return None
-    kept = values > tolerance
-    return np.ascontiguousarray((basis @ vectors[:, kept] * np.sqrt(values[kept])).T)
+
+def check_classes(arrays: Arrays, name: str, classes: int, least: int = 0) -> None:
+    """Refuses numbers that are of no class."""
+    numbers = arrays[name]
+    if numbers.ndim != 1 or numbers.dtype != np.int64 or ((numbers < least) | (numbers >= classes)).any():
+        raise ValueError(f"{name} has the number of no class")
+
+
+def check_counts(arrays: Arrays, name: str, length: int) -> None:
+    """Refuses anything but so many numbers that are not negative."""
+    check_array(arrays, name, (length,))
+    if arrays[name].dtype != np.int64 or (arrays[name] < 0).any():
+        raise ValueError(f"{name} has a negative number")
+
+
+def _check(arrays: Arrays, size: int, features: int, classes: int, samples: int) -> None:
+    tail = len(arrays["tail_classes"])
+    check_classes(arrays, "tail_classes", classes, least=-1)
+    check_counts(arrays, "counts", classes)
+    if "gram" in arrays:
+        check_array(arrays, "tail", (tail, size))
+        if arrays["gram"].shape != (size * (size + 1) // 2,):  # its numbers are looked at when they are used
+            raise ValueError(f"gram has the shape {arrays['gram'].shape}")
+    else:
+        check_array(arrays, "tail_features", (tail, features))
+    counted = int(arrays["counts"].sum())
+    if type(samples) is not int or not max(tail, counted) <= samples < 2**53:
+        raise ValueError(f"there cannot be {samples} samples")
+    if "cross" in arrays:
+        check_array(arrays, "cross", (classes, size))
+    elif "gram" in arrays or samples != tail or counted != (arrays["tail_classes"] >= 0).sum():
+        raise KeyError("cross")
