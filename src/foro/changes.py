@@ -58,6 +58,15 @@ class Restore:
     when: str = field(default_factory=now)
 
 
+@dataclass(frozen=True)
+class Rename:
+    """A label that is called something else, or is one with another from now on."""
+
+    label: Label
+    to: Label
+    when: str = field(default_factory=now)
+
+
 @dataclass(frozen=True, eq=False)
 class Merge:
     """Everything that another learner has learned."""
@@ -67,4 +76,4 @@ class Merge:
     when: str = field(default_factory=now)
 
 
-Change = Learn | Unlearn | Forget | Restore | Merge
+Change = Learn | Unlearn | Forget | Restore | Rename | Merge

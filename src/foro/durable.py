@@ -206,6 +206,15 @@ class DurableLearner:
         """Takes ``forget`` back, as if it had never been asked for."""
         self._about(Restore, label, key)
 
+    def rename(self, label: Label, to: Label, *, key: str | None = None) -> None:
+        """Calls a label something else, or makes it one with another, as ``Learner.rename`` does."""
+        if self._done(key, "rename") is not None:
+            return
+        change = self.learner.prepare_rename(label, to)
+        result = {"what": "rename", "when": change.when, "label": change.label, "to": change.to}
+        with self._journal.group() as group:
+            self._make(change, key, result, group)
+
     def merge(self, other: Learner, *, key: str | None = None) -> None:
         """Adds everything that another learner knows, as ``Learner.merge`` does, and saves at once.
 

@@ -18,7 +18,7 @@ from foro.adaptation.adaptation import Adaptation
 from foro.adaptation.fitness import parse_terms
 from foro.backbones import Backbone
 from foro.backbones.source import describe_backbone, find_backbone, taught_backbone
-from foro.changes import Change, Forget, Learn, Merge, Restore, Unlearn
+from foro.changes import Change, Forget, Learn, Merge, Rename, Restore, Unlearn
 from foro.config import LearnerConfig, check_seed
 from foro.engine import Engine, find_engine
 from foro.errors import FoRoWarning, InputError, ModelFileError, NeverLearnedError
@@ -135,6 +135,10 @@ class Learner:
                 before = head.counts.get(change.label, 0)
                 head.restore(change.label)
                 counts = {change.label: head.counts[change.label] - before}
+            elif isinstance(change, Rename):
+                counts = {change.to: head.counts.get(change.label, 0)}
+                head.rename(change.label, change.to)
+                self.ledger.rename(change.label, change.to)
             else:
                 counts = dict(zip(head.known_as(change.head.labels), change.head.counts.values(), strict=True))
                 head.merge(change.head)
@@ -178,6 +182,10 @@ class Learner:
         """Takes ``forget`` back: the learner is as if the label had never been forgotten."""
         self.apply(Restore(self.head.known_as([label])[0]))
 
+    def rename(self, label: Label, to: Label) -> None:
+        """Calls a label something else; where that is known too, both are one, as if learned so from the start."""
+        self.apply(self.prepare_rename(label, to))
+
     def merge(self, other: Learner) -> None:
         """Adds everything that ``other`` has learned: the learner that would have learned both."""
         self.apply(self.prepare_merge(other))
@@ -197,7 +205,15 @@ class Learner:
         names = self.head.known_as(labels)
         if self.config.policy == "evolve":
             raise InputError("unlearning needs policy none or freeze: with evolve, old features cannot be made again")
-        return Unlearn(self.features(images), names)
+        called = [image_name(image, number) for number, image in enumerate(check_images(images))]
+        return Unlearn(self.features(images), names, images=called)
+
+    def prepare_rename(self, label: Label, to: Label) -> Rename:
+        """What ``rename`` would change."""
+        known, name = self.head.known_as([label, to])
+        if known == name:
+            raise InputError(f"{known!r} is called so already")
+        return Rename(known, name)
 
     def prepare_merge(self, other: Learner) -> Merge:
         """What ``merge`` would change, if the two can be merged."""

@@ -33,7 +33,7 @@ class Event:
     """
 
     when: str
-    what: str  # learn, unlearn, forget, restore or merge
+    what: str  # learn, unlearn, forget, restore, rename or merge
     samples: int
     classes: int
     labels: tuple[tuple[Label, int], ...] = ()
@@ -81,6 +81,11 @@ class Ledger:
         if len(self.events) > MOST_EVENTS:
             self.events = _compact(self.events)
         self.taught.update(dict.fromkeys(labels, event.when))
+
+    def rename(self, label: Label, to: Label) -> None:
+        """Takes over when a label was last learned, for one that it is called from now on; what has happened stays."""
+        times = [self.taught.pop(each) for each in (label, to) if each in self.taught]
+        self.taught.update({to: max(times)} if times else {})
 
     def remember(self, key: str | None, result: dict[str, Any]) -> None:
         """Keeps what came of a change under its key, which is then never made again."""

@@ -378,7 +378,7 @@ def test_help_has_examples_and_exit_codes() -> None:
     shown = " ".join(foro("--help").out.split())
     assert "Exit codes: 0 all went well, 1 done but some images" in shown
     assert "3 done but the model file could not be written, as on a full disk" in shown
-    for verb in ("learn", "forget", "unlearn", "merge", "info"):
+    for verb in ("learn", "forget", "unlearn", "rename", "merge", "info"):
         shown = foro(verb, "--help").out
         assert f"foro {verb} " in shown
         assert "--json" in shown

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
 import numpy as np
 
 from foro.adaptation.adaptation import Adaptation
-from foro.changes import Change, Forget, Learn, Restore, Unlearn
+from foro.changes import Change, Forget, Learn, Rename, Restore, Unlearn
 from foro.errors import ModelFileError
 from foro.files import explained, read_model
 from foro.files.journal import JournalReader, Record, journal_path
@@ -94,6 +94,8 @@ def change_record(change: Change, before: Adaptation) -> Record:
     fields: dict[str, Any] = {"what": type(change).__name__.lower(), "when": change.when}
     if isinstance(change, (Forget, Restore)):
         return Record({**fields, "label": change.label}, {})
+    if isinstance(change, Rename):
+        return Record({**fields, "label": change.label, "to": change.to}, {})
     if not isinstance(change, Learn):
         return Record(fields, {})
     arrays, settings = change.adaptation.state()
@@ -108,6 +110,8 @@ def recorded_change(commit: Record, parts: Callable[[], Iterator[Record]], learn
         return Forget(commit.fields["label"], when)
     if what == "restore":
         return Restore(commit.fields["label"], when)
+    if what == "rename":
+        return Rename(commit.fields["label"], commit.fields["to"], when)
     labels: list[Label] = [label for part in parts() for label in part.fields["labels"]]
     features = (part.arrays["features"] for part in parts())
     if what == "unlearn":

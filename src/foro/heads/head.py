@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,8 @@ from foro.util.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+Value = TypeVar("Value")
 
 BLOCK = 256
 """Rows that are projected at once: enough for BLAS-3 speed, 16 MB at M = 8192."""
@@ -108,6 +110,10 @@ class Head(ABC):
     @abstractmethod
     def restore(self, label: Label) -> None:
         """Takes ``forget`` back: the head is as if the label had never been forgotten, but it comes last."""
+
+    @abstractmethod
+    def rename(self, label: Label, to: Label) -> None:
+        """Calls a known label something else; where that is known too, both are one, as if learned so at once."""
 
     @abstractmethod
     def blank(self) -> Self:
@@ -198,6 +204,17 @@ class Head(ABC):
         if len(names) != len(features):
             raise InputError(f"{len(features)} samples came with {len(names)} labels")
         return features, names
+
+
+def renamed(
+    columns: Mapping[Label, Value], label: Label, to: Label, join: Callable[[Value, Value], Value]
+) -> dict[Label, Value]:
+    """What is known of each label, one of which is called something else; two that are one now are joined."""
+    result: dict[Label, Value] = {}
+    for each, value in columns.items():
+        name = to if each == label else each
+        result[name] = join(result[name], value) if name in result else value
+    return result
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from foro.config import LearnerConfig
 from foro.errors import InputError
-from foro.heads.head import Head
+from foro.heads.head import Head, renamed
 from foro.heads.projection import Block
 from foro.labels import check_names, listed
 from foro.types import Arrays, Float64, Label
@@ -102,6 +103,12 @@ class NearestMean(Head):
         if label not in self._away:
             raise InputError(f"{label!r} was not forgotten; forgotten labels: {listed(self.forgotten)}")
         self._add(label, *self._away.pop(label))
+
+    def rename(self, label: Label, to: Label) -> None:
+        if label not in self._sums:
+            raise InputError(f"{label!r} was never learned; known labels: {listed(self.labels)}")
+        self._sums, self._counts = renamed(self._sums, label, to, add), renamed(self._counts, label, to, add)
+        self._away = renamed(self._away, label, to, lambda one, other: (one[0] + other[0], one[1] + other[1]))
 
     def blank(self) -> NearestMean:
         return NearestMean(self.features)

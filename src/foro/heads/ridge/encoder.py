@@ -244,6 +244,24 @@ class KnowledgeEncoder(Head):
             self._solver.reset()
             self._solution = self._confidence = None
 
+    def rename(self, label: Label, to: Label) -> None:
+        """Calls a known label something else; where that is known too, both are one, as if learned so at once."""
+        if label not in self._labels:
+            raise InputError(f"{label!r} was never learned; known labels: {listed(self._labels)}")
+        with uninterrupted():
+            number = self._labels.index(label)
+            if to in self._labels:
+                first, last = sorted((number, self._labels.index(to)))
+                self._statistics.join(first, last)
+                del self._labels[last]
+                number, self._solution, self._confidence = first, None, None
+                self._solver.reset()
+            self._labels[number] = to
+            self._reservoir = self._reservoir.renamed({label: to})
+            self._moments.rename(label, to)
+            if (dropped := self._forgotten.pop(label, None)) is not None:
+                self._put_away(to, replace(dropped, reservoir=dropped.reservoir.renamed({label: to})))
+
     @property
     def forgotten(self) -> list[Label]:
         """Labels that were forgotten and can be restored."""

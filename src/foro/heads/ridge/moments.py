@@ -129,6 +129,16 @@ class Moments:
         )
         return _assumed(_logistic(samples, np.repeat([0.0, 1.0], len(features))))
 
+    def rename(self, label: Label, to: Label) -> None:
+        """Calls a label something else; where that is known too, both are one."""
+        number = self.labels.index(label)
+        if to in self.labels:
+            number, other = sorted((number, self.labels.index(to)))
+            for token in self.tokens:
+                token.join(number, other)
+            del self.labels[other]
+        self.labels[number] = to
+
     def state(self) -> tuple[Arrays, dict[str, Any]]:
         """Everything to store: arrays by name, and JSON-ready settings."""
         arrays = {

@@ -201,6 +201,16 @@ class Statistics:
         self.cross = np.delete(self.cross.T, number, axis=0).T
         self.tail_classes = np.where(self.tail_classes == number, -1, self.tail_classes - (self.tail_classes > number))
 
+    def join(self, number: int, other: int) -> None:
+        """Makes another class a part of a class."""
+        complete = self.complete
+        self.counts[number] += self.counts[other]
+        self.cross[:, number] += self.cross[:, other]
+        self.tail_classes = np.where(self.tail_classes == other, number, self.tail_classes)
+        self.drop(other)
+        if complete:
+            self.recount()
+
     def restore(self, number: int, column: Float64, count: int) -> None:
         """Adds what was known of a class before it was dropped; samples that are still in the tail stay of no class."""
         self.counts[number] += count

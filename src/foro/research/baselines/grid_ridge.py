@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from operator import add
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from foro.config import LearnerConfig
 from foro.errors import InputError
-from foro.heads.head import Head
+from foro.heads.head import Head, renamed
 from foro.heads.projection import Block, RandomProjection
 from foro.labels import listed
 from foro.types import Arrays, Float32, Float64, Label
@@ -137,6 +138,12 @@ class GridRidge(Head):
             raise InputError(f"{label!r} was not forgotten; forgotten labels: {listed(self.forgotten)}")
         column, self._weights = self.away.pop(label), None
         self.cross[label] = self.cross[label] + column if label in self.cross else column
+
+    def rename(self, label: Label, to: Label) -> None:
+        if label not in self.cross:
+            raise InputError(f"{label!r} was never learned; known labels: {listed(self.labels)}")
+        self.cross, self.away = renamed(self.cross, label, to, add), renamed(self.away, label, to, add)
+        self.learned, self._weights = Counter(renamed(self.learned, label, to, add)), None
 
     def blank(self) -> GridRidge:
         twin = GridRidge.__new__(GridRidge)
