@@ -19,6 +19,23 @@ def test_labels_are_folder_names_and_strange_files_are_passed_over(tmp_path: Pat
     samples = read_class_folders(tmp_path)
     assert samples.labels == ["apple", "pear", "pear", "pear"]
     assert [Path(str(image)).name for image in samples.images] == ["é.gif", "a.jpg", "b.PNG", "c.webp"]
+    assert {path.name for path in samples.passed_over} == {"notes.txt", "readme.jpg"}
+    assert samples.notes == ("1 image lies beside the class folders and belongs to no class",)
+
+
+def test_what_looks_like_a_mistake_is_said(tmp_path: Path) -> None:
+    write_class_folders(tmp_path / "data" / "train", ("apple", "pear"), 2)
+    write_class_folders(tmp_path / "data" / "Val", ("apple", "pear"), 2)
+    split, nested, also = read_class_folders(tmp_path / "data").notes
+    assert split.startswith("Val and train are taken for a class: if that is a part of a data set, give ")
+    assert (
+        nested
+        == f"2 folders within Val (apple, pear) are all taken for Val: if they are classes, give {tmp_path}/data/Val"
+    )
+    assert "within train" in also
+    write_class_folders(tmp_path / "fruit", ("apple", "pear"), 2)
+    write_class_folders(tmp_path / "fruit" / "apple", ("monday",), 2)  # a class with photographs by the day
+    assert read_class_folders(tmp_path / "fruit").notes == ()
 
 
 def test_folders_without_images_are_named(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foro.cli.open_model import end
+from foro.cli.open_model import end, tell_doubts
 from foro.cli.options import BackbonePlace, Data, Json, Model, Strict
 from foro.cli.terminal import named, say, say_json, tell
 from foro.errors import counted
@@ -57,6 +57,7 @@ def evaluate(
     if as_json:
         say_json({"model": str(model), "data": data, **found.as_dict()})
     else:
+        tell_doubts(samples.passed_over, samples.notes)
         _show(found)
         for path in (html, confusion):
             if path is not None:

@@ -43,8 +43,8 @@ def export(
     from foro.images.paths import find_images
     from foro.verbs.reading import load_snapshot
 
-    checked = find_images(images) if images else None
-    exported = export_model(load_snapshot(model, backbone), out, checked)
+    checked = find_images(images).images if images else None
+    exported = export_model(load_snapshot(model, backbone), out, checked, portable)
     if as_json:
         content = {
             "files": [str(file) for file in exported.files],

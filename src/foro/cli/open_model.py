@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from foro.learner import Learner
 
 LISTED = 10
-"""Skipped images that are named; ``--json`` has all of them."""
+"""Skipped files that are named; ``--json`` has all of them."""
 
 
 @contextmanager
@@ -38,12 +38,25 @@ def opened(
         yield model
 
 
+def tell_doubts(passed_over: Sequence[object], notes: Sequence[str]) -> None:
+    """Names files that are no images, and says what looks like a mistake."""
+    if passed_over:
+        what = counted(len(passed_over), "file is no image and was", "files are no images and were")
+        tell(f"{what} passed over:", _first([str(path) for path in passed_over]))
+    for note in notes:
+        tell(note)
+
+
+def _first(lines: Sequence[str]) -> list[str]:
+    more = [f"and {len(lines) - LISTED} more"] if len(lines) > LISTED else []
+    return [*lines[:LISTED], *more]
+
+
 def end(skipped: Sequence[UnreadableImage], listed: bool = True) -> None:
     """Ends a command: lists the images that were skipped, and sets the exit code."""
     if not skipped:
         return
     if listed:
-        more = [f"and {len(skipped) - LISTED} more"] if len(skipped) > LISTED else []
-        reasons = [each.reason for each in skipped[:LISTED]]
-        tell(f"{counted(len(skipped), 'image was', 'images were')} skipped:", reasons + more)
+        reasons = _first([each.reason for each in skipped])
+        tell(f"{counted(len(skipped), 'image was', 'images were')} skipped:", reasons)
     raise typer.Exit(SKIPPED)

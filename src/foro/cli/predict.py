@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foro.cli.open_model import end
+from foro.cli.open_model import end, tell_doubts
 from foro.cli.options import BackbonePlace, Model, Strict
 from foro.cli.terminal import plain, say, say_answer, say_json, say_row
 from foro.errors import InputError
@@ -74,7 +74,7 @@ def predict(
 
         foro predict pets.foro door.jpg --unknown-at 0.3
     """
-    from foro.images.paths import find_images, paths_in
+    from foro.images.paths import Found, find_images, paths_in
     from foro.snapshot import BATCH
     from foro.util.progress import progress_bar
     from foro.verbs.reading import load_snapshot
@@ -82,7 +82,8 @@ def predict(
     if as_json and as_csv:
         raise InputError("choose one of --json and --csv")
     streamed = images == ["-"]
-    found: list[Path] = [] if streamed else find_images(images)
+    among = Found() if streamed else find_images(images)
+    found = among.images
     snapshot = load_snapshot(model, backbone)
     terminal = sys.stdout.isatty()
     form = _as_json if as_json else _as_csv if as_csv else _aligned(found) if terminal else _tabbed
@@ -93,6 +94,7 @@ def predict(
     bar = nullcontext(lambda _more: None) if terminal or streamed else progress_bar("predicting", len(found))
     with bar as advance:
         skipped = _print(predictions, form, top, unknown_below, unknown_at, advance)
+    tell_doubts(among.passed_over, ())
     end(skipped, listed=not as_json)
 
 

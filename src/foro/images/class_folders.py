@@ -6,33 +6,67 @@ import hashlib
 import os
 from pathlib import Path
 
-from foro.errors import DataError
+from foro.errors import DataError, counted
+from foro.images.paths import Found, is_hidden, search_folder
 from foro.images.samples import Samples
 
-EXTENSIONS = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"})
-
 TEST_SHARE = 0.2
+
+PARTS = frozenset({"train", "training", "val", "valid", "validation", "test", "testing"})
+"""Names of folders that hold a part of a data set, and hardly a class."""
 
 
 def read_class_folders(folder: str | os.PathLike[str], pattern: str = "*") -> Samples:
     """Every image under each class folder that matches the pattern, labelled with the folder's name, in sorted order.
 
-    Hidden files and folders, and files that do not end like an image, are passed over.
+    Hidden files and folders do not count. ``passed_over`` names files that are no images, and ``notes`` says what looks
+    like a mistake.
     """
     if not Path(folder).is_dir():
         raise DataError(f"there is no folder {folder}")
-    classes = sorted(each for each in Path(folder).glob(pattern) if each.is_dir() and not _hidden(each.name))
+    here = sorted(each for each in Path(folder).glob(pattern) if not is_hidden(each.name))
+    classes, beside = [each for each in here if each.is_dir()], Found()
     if not classes:
         raise DataError(f"{folder} has no folders of images, one for each class")
     images: list[Path] = []
     labels: list[str | int] = []
-    for each in classes:
-        found = images_under(each)
-        if not found:
+    for each in here:
+        if not each.is_dir():
+            beside.add(each)
+            continue
+        found = Found(passed_over=beside.passed_over)
+        search_folder(each, found)
+        if not found.images:
             raise DataError(f"{each} has no images")
-        images += found
-        labels += [each.name] * len(found)
-    return Samples(images, labels)
+        images += found.images
+        labels += [each.name] * len(found.images)
+    notes = _doubts(Path(folder), classes, images, beside.images)
+    return Samples(images, labels, tuple(beside.passed_over + beside.images), tuple(notes))
+
+
+def _doubts(folder: Path, classes: list[Path], images: list[Path], beside: list[Path]) -> list[str]:
+    """What looks as if another folder had been meant, or another label."""
+    notes = []
+    if parts := [each.name for each in classes if each.name.lower() in PARTS]:
+        notes.append(
+            f"{' and '.join(parts)} {'is' if len(parts) == 1 else 'are'} taken for a class: "
+            f"if that is a part of a data set, give {Path(folder, parts[0])}"
+        )
+    inner: dict[str, set[str]] = {}  # of a class without images of its own, the folders that have them
+    for image in images:
+        name, *within = image.relative_to(folder).parts[:-1]
+        inner.setdefault(name, set()).add(within[0] if within else "")
+    for name, folders in inner.items():
+        if len(folders) > 1 and "" not in folders:
+            first = ", ".join(sorted(folders)[:3])
+            notes.append(
+                f"{counted(len(folders), 'folder')} within {name} ({first}{', …' if len(folders) > 3 else ''}) are all "
+                f"taken for {name}: if they are classes, give {Path(folder, name)}"
+            )
+    if beside:
+        them = counted(len(beside), "image lies", "images lie")
+        notes.append(f"{them} beside the class folders and belong{'s' if len(beside) == 1 else ''} to no class")
+    return notes
 
 
 def split_by_name(samples: Samples, seed: int) -> tuple[Samples, Samples]:
@@ -52,20 +86,3 @@ def split_by_name(samples: Samples, seed: int) -> tuple[Samples, Samples]:
 
         test.update(sorted(positions, key=order)[: max(1, round(TEST_SHARE * len(positions)))])
     return samples.take(i for i in range(len(samples)) if i not in test), samples.take(sorted(test))
-
-
-def images_under(folder: Path) -> list[Path]:
-    """Every image in a folder and the folders within, in sorted order."""
-    found = []
-    for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not _hidden(name))
-        found += [
-            Path(parent, name)
-            for name in sorted(files)
-            if not _hidden(name) and os.path.splitext(name)[1].lower() in EXTENSIONS
-        ]
-    return found
-
-
-def _hidden(name: str) -> bool:
-    return name.startswith(".") or name == "__MACOSX"

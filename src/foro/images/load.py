@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from foro.errors import InputError
+from foro.images.formats import open_image
 from foro.images.preprocessing import Preprocessing
 from foro.types import Float32
 from foro.util.parallel import ordered_map
@@ -50,7 +51,7 @@ def load_image(source: ImageSource) -> Image.Image:
         raise InputError(f"an image must be a path, a PIL image or an array, not {type(source).__name__}")
     path = Path(source)
     try:
-        with Image.open(path) as image:
+        with open_image(path) as image:
             width, height = image.size
             if width * height > MOST_PIXELS:
                 raise InputError(f"{path} has {width} × {height} pixels, more than can be decoded safely")

@@ -36,6 +36,8 @@ class Samples:
 
     images: Images
     labels: list[Label]
+    passed_over: tuple[Path, ...] = ()  # files among them that are no images
+    notes: tuple[str, ...] = ()  # sentences on what looks like a mistake
 
     def __post_init__(self) -> None:
         if len(self.images) != len(self.labels):
@@ -56,7 +58,7 @@ class Samples:
         """The samples at some positions, in that order."""
         chosen = [int(position) for position in positions]
         images = self.images[chosen] if isinstance(self.images, np.ndarray) else [self.images[i] for i in chosen]
-        return Samples(images, [self.labels[i] for i in chosen])
+        return Samples(images, [self.labels[i] for i in chosen], self.passed_over, self.notes)
 
     def first(self, per_class: int) -> Samples:
         """The first so many images of every class, in their present order."""
