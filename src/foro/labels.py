@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -66,6 +67,32 @@ def same_labels(labels: Sequence[Label], known: Iterable[Label]) -> list[Label]:
     for label in known:
         forms.setdefault(str(label), label)
     return [forms.setdefault(str(label), label) for label in labels]
+
+
+def lookalikes(new: Iterable[Label], known: Iterable[Label]) -> list[tuple[Label, Label]]:
+    """New labels that look like a slip of the hand, each with the known or earlier one that may be meant.
+
+    That is: the same but for case, blanks and signs, or one letter more, less, other or exchanged. Labels that differ
+    in digits are different, and so are short words.
+    """
+    seen: dict[str, Label] = {}
+    found = []
+    for label, fresh in [*((each, False) for each in known), *((each, True) for each in new)]:
+        forms = _forms(str(label))
+        meant = next((seen[form] for form in forms if form in seen), None) if fresh else None
+        if meant is not None and re.sub(r"\D", "", str(meant)) == re.sub(r"\D", "", str(label)):
+            found.append((label, meant))
+        for form in forms:
+            seen.setdefault(form, label)
+    return found
+
+
+def _forms(label: str) -> list[str]:
+    """What a label has in common with one that is a letter away: itself, or what is left without one letter."""
+    bare = re.sub(r"[\W_]", "", label.casefold()) or label
+    if len(bare) < 4:
+        return [bare]
+    return [bare, *(bare[:place] + bare[place + 1 :] for place in range(len(bare)))]
 
 
 def find_label(text: str, known: Sequence[Label]) -> Label | None:

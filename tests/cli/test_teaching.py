@@ -174,6 +174,70 @@ def test_forget_undo_and_unlearn(model: Path, pictures: Path) -> None:
     assert Learner.load(model).labels == []
 
 
+def test_rename_and_joining_two_labels(model: Path, pictures: Path, tiny: Path, tmp_path: Path) -> None:
+    foro("learn", model, pictures / "two", "--held-out", 0)
+    shown = foro("rename", model, "two words", "Zwei")
+    assert shown.lines == ["renamed   two words to Zwei", f"Zwei has 30 images; {model} knows 4 classes"]
+    joined = told("rename", model, "Zwei", "7")
+    assert (joined["joined"], joined["samples"], joined["labels"]) == (True, 60, ["7", "Ñandú ☃", "-dash"])
+    for words, said in [
+        (("Zweii", "x"), "'Zweii' is not known; known labels are"),
+        (("7", "7"), "'7' is called so already"),
+        (("7", "a\nb"), "has a control character"),
+    ]:
+        ran = foro("rename", model, *words)
+        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+        assert said in ran.err
+    data = tmp_path / "as if"
+    shutil.copytree(pictures / "one", data)
+    shutil.copytree(pictures / "two" / "-dash", data / "-dash")
+    for image in (pictures / "two" / "two words").iterdir():
+        shutil.copy(image, data / "7")
+    told("learn", tmp_path / "as if.foro", data, "--backbone", tiny, *SMALL, "--held-out", 0)
+    images, _ = textures(3, seed=9)
+    one, other = Learner.load(model), Learner.load(tmp_path / "as if.foro")
+    order = [other.labels.index(label) for label in one.labels]
+    assert np.allclose(one.scores(images), other.scores(images)[:, order], rtol=1e-3, atol=1e-4)
+    assert [(event.what, event.samples) for event in one.ledger.events][-2:] == [("rename", 30), ("rename", 30)]
+    assert set(one.ledger.taught) == set(one.labels)
+
+
+def test_a_dry_run_says_what_would_happen_and_does_nothing(model: Path, pictures: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(pictures / "two", data)
+    shutil.copytree(pictures / "one" / "7", data / "7")
+    (data / "7" / "bad.png").write_text("no image")
+    (data / "7" / "notes.txt").write_text("not an image either")
+    shutil.copytree(pictures / "one" / "7", data / "ñandu_☃")
+    before = model.read_bytes()
+    ran = foro("learn", model, data, "--dry-run")
+    assert ran.code == 1
+    assert ran.lines == [
+        f"{model} would learn 120 images of 4 classes:",
+        "  -dash: 30 images, a new class",
+        "  7: 30 images",
+        "  two words: 30 images, a new class",
+        "  ñandu_☃: 30 images, a new class",
+    ]
+    assert "1 file is no image and was passed over:\n" in ran.err
+    assert "notes.txt" in ran.err
+    assert "'ñandu_☃' is a new label and much like 'Ñandú ☃'" in ran.err
+    assert "1 image was skipped:\n" in ran.err
+    planned = told("learn", model, data, "--dry-run", code=1)
+    assert [each["label"] for each in planned["classes"]] == ["-dash", "7", "two words", "ñandu_☃"]
+    assert planned["new_labels"] == ["-dash", "two words", "ñandu_☃"]
+    assert len(planned["skipped"]) == len(planned["passed_over"]) == len(planned["notes"]) == 1
+    assert model.read_bytes() == before
+    told("learn", tmp_path / "new.foro", data, "--dry-run", code=1)
+    lines = "".join(json.dumps({"path": str(path), "label": "x"}) + "\n" for path in (data / "7").glob("*.png"))
+    assert told("learn", model, "-", "--dry-run", stdin=lines, code=1)["samples"] == 30
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["data", "m.foro"]
+    report = told("learn", model, data, "--held-out", 0, code=1)  # which warns, too
+    assert [report[name] for name in ("skipped", "passed_over", "notes")] == [
+        planned[name] for name in ("skipped", "passed_over", "notes")
+    ]
+
+
 def test_a_label_that_is_a_number_is_found(tmp_path: Path, tiny: Path) -> None:
     images, _ = textures(2)
     learner = Learner(tiny, policy="none", projection_dim=64)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foro.cli.open_model import end, opened
+from foro.cli.open_model import end, opened, tell_doubts
 from foro.cli.options import (
     Json,
     NewBackbone,
@@ -18,14 +18,14 @@ from foro.cli.options import (
     options_of,
     with_options_of,
 )
-from foro.cli.terminal import named, rate, report, say_json, tell
+from foro.cli.terminal import named, rate, report, say, say_json
 from foro.config import CHUNK, HELD_OUT, PRESETS, LearnerConfig, Preset, parse_settings
 from foro.errors import counted
 
 if TYPE_CHECKING:
     from foro.engine import Engine
     from foro.learner import Learner
-    from foro.verbs.teach import Taught
+    from foro.verbs.teach import Plan, Taught
 
 
 def _settings(shown: bool) -> None:
@@ -84,6 +84,10 @@ def learn(
     chunk: Annotated[
         int, typer.Option(min=1, help="With DATA -: images that are learned, and safe on the disk, together.")
     ] = CHUNK,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be learned, skipped and new, and learn nothing.")
+    ] = False,
+    portable: Portable = False,
     strict: Strict = False,
     wait: Wait = True,
     engine: "Engine | None" = None,
@@ -99,6 +103,8 @@ def learn(
 
         foro learn pets.foro pets/                       # pets/cat/1.jpg, pets/dog/2.jpg, …
 
+        foro learn pets.foro pets/ --dry-run             # look before you learn
+
         foro learn pets.foro parrots.csv                 # next week: path,label on each line
 
         foro learn birds.foro birds/ --backbone vit_tiny_patch16_224.augreg_in21k_ft_in1k
@@ -110,11 +116,17 @@ def learn(
         foro learn birds.foro birds/ --engine ray --address auto --workers 8 --gpus-per-worker 1
     """
     from foro.images.labelled import check_labelled
+    from foro.verbs.reading import known_labels
     from foro.verbs.recipe import Recipe
-    from foro.verbs.teach import STREAM, teach
+    from foro.verbs.teach import STREAM, plan, teach
 
     if data != STREAM:
         check_labelled(data)
+    if dry_run:
+        planned = plan(data, known_labels(model, backbone), strict=strict)
+        say_json({"model": str(model), **planned.as_dict()}) if as_json else _show_plan(model, planned)
+        end(planned.skipped, listed=not as_json)
+        return
     recipe = Recipe(backbone, preset, image_size, seed, like, {**parse_settings(settings), **flags})
     with opened(model, wait, backbone, recipe.create) as durable:
         recipe.check(durable.learner, model)
@@ -131,11 +143,18 @@ def learn(
     end(taught.skipped, listed=not as_json)
 
 
+def _show_plan(model: Path, planned: "Plan") -> None:
+    tell_doubts(planned.passed_over, planned.notes)
+    images, classes = counted(sum(planned.counts.values()), "image"), counted(len(planned.counts), "class", "classes")
+    say(f"{model} would learn {images} of {classes}:")
+    for label, count in planned.counts.items():
+        say(f"  {label}: {counted(count, 'image')}{', a new class' if label in planned.new_labels else ''}")
+
+
 def _show(model: Path, taught: "Taught", learner: "Learner", held_out: float) -> None:
     from foro.images.samples import FEWEST_HELD_OUT
 
-    for note in taught.notes:
-        tell(note)
+    tell_doubts(taught.passed_over, taught.notes)
     images, classes = counted(taught.samples, "image"), counted(len(taught.labels), "class", "classes")
     report(f"learned   {images} of {classes} in {taught.seconds:.1f} s ({rate(taught.samples / taught.seconds)})")
     if taught.new_labels:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foro.cli.open_model import end, opened
+from foro.cli.open_model import end, opened, tell_doubts
 from foro.cli.options import BackbonePlace, Data, Json, Model, Strict, Wait
 from foro.cli.terminal import named, report, say_json
 from foro.errors import counted
@@ -35,11 +35,12 @@ def unlearn(
         taught = unteach(durable, data, strict=strict)
     gone = [label for label in before if label not in durable.learner.labels]
     if as_json:
-        left = ("samples", "labels", "seconds", "skipped")
+        left = ("samples", "labels", "seconds", "skipped", "passed_over", "notes")
         content = {name: value for name, value in taught.as_dict().items() if name in left}
         more = {"gone": gone, "classes": len(durable.learner.labels), "recovered": durable.recovered}
         say_json({"model": str(model), **content, **more})
     else:
+        tell_doubts(taught.passed_over, taught.notes)
         images, classes = counted(taught.samples, "image"), counted(len(taught.labels), "class", "classes")
         report(f"unlearned {images} of {classes} in {taught.seconds:.1f} s")
         if gone:

@@ -14,6 +14,7 @@ from foro.files.journal import journal_path
 from foro.files.model_file import head_arrays
 from foro.ledger import Ledger
 from foro.snapshot import Snapshot
+from foro.types import Label
 
 
 def load_snapshot(path: str | Path, backbone: str | Path | Backbone | None = None) -> Snapshot:
@@ -28,7 +29,18 @@ def load_snapshot(path: str | Path, backbone: str | Path | Backbone | None = Non
     return read_snapshot(path, backbone)
 
 
-def describe(path: str | Path, backbone: str | None = None) -> dict[str, Any]:
+def known_labels(path: Path, backbone: str | None = None) -> list[Label]:
+    """Labels of a model, forgotten ones too; none where there is no model yet."""
+    if not path.exists() and not journal_path(path).exists():
+        return []
+    facts = describe(path, backbone)
+    return [*(each["label"] for each in facts["classes"]), *facts["forgotten"]]
+
+
+_SHOWN = ("encoder.counts", "encoder.confidence.scores", "encoder.confidence.classes")
+
+
+def describe(path: str | Path, backbone: str | None = None, verify: bool = False) -> dict[str, Any]:
     """Classes with their counts, backbone, settings, size and history of learning of a model file, JSON-ready.
 
     What is in the journal beside the model and not in the model yet counts too; only then the backbone is needed.

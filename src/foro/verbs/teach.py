@@ -6,8 +6,10 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from foro.config import CHUNK, HELD_OUT
@@ -17,9 +19,11 @@ from foro.errors import DataError, FoRoError, FoRoWarning, InputError, counted
 from foro.images.labelled import read_labelled, stream_labelled
 from foro.images.samples import Samples
 from foro.images.unreadable import UnreadableImage, without_unreadable
+from foro.labels import check_labels, lookalikes, same_labels
 from foro.types import Label
 
 STREAM = "-"
+STDIN = "the standard input"
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Taught:
     right_after: float | None = None
     expected_accuracy: float | None = None  # on new images of all classes, from samples that were left out
     skipped: tuple[UnreadableImage, ...] = ()
+    passed_over: tuple[Path, ...] = ()  # files that are no images
     notes: tuple[str, ...] = ()
 
     @property
@@ -58,8 +63,53 @@ class Taught:
             "accuracy_after": self.accuracy_after,
             "expected_accuracy": self.expected_accuracy,
             "skipped": [{"image": each.image, "reason": each.reason} for each in self.skipped],
+            "passed_over": [str(path) for path in self.passed_over],
             "notes": list(self.notes),
         }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What ``teach`` would learn, and what it would say."""
+
+    counts: dict[Label, int]
+    new_labels: tuple[Label, ...]
+    skipped: tuple[UnreadableImage, ...]
+    passed_over: tuple[Path, ...]
+    notes: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "samples": sum(self.counts.values()),
+            "classes": [{"label": label, "samples": count} for label, count in self.counts.items()],
+            "new_labels": list(self.new_labels),
+            "skipped": [{"image": each.image, "reason": each.reason} for each in self.skipped],
+            "passed_over": [str(path) for path in self.passed_over],
+            "notes": list(self.notes),
+        }
+
+
+def plan(data: str | os.PathLike[str], known: Sequence[Label], *, strict: bool = False) -> Plan:
+    """What would be learned from a folder, a file or a stream, by a model of known labels; learns nothing."""
+    parts = [read_labelled(data)] if os.fspath(data) != STREAM else stream_labelled(_stdin(), STDIN, CHUNK)
+    counts: Counter[Label] = Counter()
+    skipped: tuple[UnreadableImage, ...] = ()
+    passed_over: tuple[Path, ...] = ()
+    notes: tuple[str, ...] = ()
+    for samples in parts:
+        good, bad = readable(samples, strict)
+        counts.update(same_labels(check_labels(good.labels), [*known, *counts]))
+        skipped, passed_over, notes = skipped + bad, passed_over + samples.passed_over, notes + samples.notes
+    new = tuple(label for label in counts if label not in set(known))
+    return Plan(dict(counts), new, skipped, passed_over, notes + _slips(new, known))
+
+
+def _slips(new: Sequence[Label], known: Sequence[Label]) -> tuple[str, ...]:
+    return tuple(
+        f"{label!r} is a new label and much like {meant!r}: if that is a slip, foro rename makes them one"
+        for label, meant in lookalikes(new, known)
+    )
 
 
 def teach(
@@ -91,7 +141,8 @@ def unteach(model: DurableLearner, data: str | os.PathLike[str], *, strict: bool
     samples, skipped = _whole(read_labelled(data), strict)
     model.unlearn(samples.images, samples.labels)
     labels = tuple(samples.positions)
-    return Taught(len(samples), labels, seconds=time.perf_counter() - start, skipped=skipped)
+    seconds, passed_over = time.perf_counter() - start, samples.passed_over
+    return Taught(len(samples), labels, seconds=seconds, skipped=skipped, passed_over=passed_over, notes=samples.notes)
 
 
 def readable(
@@ -119,6 +170,7 @@ def _unreadable(skipped: tuple[UnreadableImage, ...]) -> InputError:
 
 
 def _learn(model: DurableLearner, good: Samples, skipped: tuple[UnreadableImage, ...], held_out: float) -> Taught:
+    known = model.learner.labels
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FoRoWarning)  # the report has the note too
         report = model.learn(good.images, good.labels, held_out=held_out)
@@ -131,14 +183,15 @@ def _learn(model: DurableLearner, good: Samples, skipped: tuple[UnreadableImage,
         right_before=None if before is None else before * report.held_out,
         right_after=None if after is None else after * report.held_out,
         skipped=skipped,
-        notes=tuple(each for each in (report.note, report.adaptation) if each),
+        passed_over=good.passed_over,
+        notes=(*filter(None, (report.note, report.adaptation)), *good.notes, *_slips(report.new_labels, known)),
     )
 
 
 def _stream(model: DurableLearner, lines: Iterable[str | bytes], strict: bool, held_out: float, chunk: int) -> Taught:
     taught = Taught()
     try:
-        for samples in stream_labelled(lines, "the standard input", chunk):
+        for samples in stream_labelled(lines, STDIN, chunk):
             good, skipped = readable(samples, strict, model.learner.engine)
             taught = _added(taught, _learn(model, good, skipped, held_out) if len(good) else Taught(skipped=skipped))
             if model.journal_bytes > MOST_JOURNAL:
@@ -149,7 +202,7 @@ def _stream(model: DurableLearner, lines: Iterable[str | bytes], strict: bool, h
             raise DataError(f"{error}; {counted(taught.samples, 'image')} of earlier lines are learned") from None
         raise
     if not taught.samples:
-        raise _unreadable(taught.skipped) if taught.skipped else DataError("the standard input names no images")
+        raise _unreadable(taught.skipped) if taught.skipped else DataError(f"{STDIN} names no images")
     return taught
 
 
@@ -172,5 +225,6 @@ def _added(one: Taught, other: Taught) -> Taught:
         right_before=total("right_before"),
         right_after=total("right_after"),
         skipped=one.skipped + other.skipped,
+        passed_over=one.passed_over + other.passed_over,
         notes=tuple(dict.fromkeys(one.notes + other.notes)),
     )
