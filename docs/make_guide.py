@@ -22,19 +22,7 @@ DATA = Path(os.environ.get("FORO_SHARED_DATA", HERE.parents[1] / "shared" / "dat
 BACKBONE = "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
 PICTURE = "guide-confusion.png"
 
-ASK = """\
-import json, sys, numpy as np, onnxruntime
-from PIL import Image, ImageOps
-
-session = onnxruntime.InferenceSession("birds.onnx")
-labels, prepare = (json.loads(session.get_modelmeta().custom_metadata_map[key]) for key in ("labels", "preprocessing"))
-resize, size = prepare["resize"], prepare["image_size"]
-for path in sys.argv[1:]:
-    pixels = np.asarray(ImageOps.cover(Image.open(path).convert("RGB"), (resize, resize), Image.Resampling.BICUBIC))
-    top, left = (np.array(pixels.shape[:2]) - size) // 2
-    likely = session.run(["probabilities"], {"image": pixels[None, top : top + size, left : left + size]})[0][0]
-    print(path, labels[likely.argmax()], f"{likely.max():.1%}")
-"""
+ASK = (HERE / "ask.py").read_text(encoding="utf-8")
 
 
 class Guide:
@@ -129,10 +117,13 @@ the one that would have learned everything.
     )
     say("## Take it anywhere\n\nOne ONNX graph, from the bytes of an image to probabilities, checked after writing:")
     run("foro export all.foro birds.onnx --check test-3", "foro export all.foro birds.safetensors")
-    say("Any program with an ONNX runtime can use it. In Python, without FoRo, that is ten lines (`ask.py`):")
+    say("""
+Any program with an ONNX runtime can use it: the metadata of the file tell how to prepare an image, step by step. In
+Python, without FoRo, that is ([ask.py](ask.py)):
+""")
     guide.text.append(f"```python\n{ASK}```")
     (guide.folder / "ask.py").write_text(ASK)
-    run(f"python ask.py {' '.join(asked)}", f"foro predict all.foro {' '.join(asked)}")
+    run(f"python ask.py birds.onnx {' '.join(asked)}", f"foro predict all.foro {' '.join(asked)}")
     say("""
 ## More
 

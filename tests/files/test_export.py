@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import runpy
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +22,9 @@ from foro.files.export import export_model
 from foro.files.export import exporter as room
 from foro.files.export.model_graph import build_model_graph
 from foro.files.export.onnx_file import write_onnx
+from foro.images.load import load_image
 from tests.backbones.reference import tiny_checkpoint
+from tests.bad_images import UNUSUAL, photo, write_images
 from tests.conftest import textures
 from tests.files.test_inference_file import KINDS, taught
 
@@ -73,9 +78,37 @@ def test_metadata_says_how_to_prepare_an_image_and_read_the_answer(tiny_backbone
     assert facts["labels"] == labels
     assert facts["backbone"]["fingerprint"] == tiny_backbone.fingerprint
     assert facts["preprocessing"]["image_size"] == facts["preprocessing"]["resize"] == 32
-    assert "resize the shorter side to 32" in facts["preprocessing"]["steps"]
+    steps = facts["preprocessing"]["steps"]
+    assert steps[0] == "turn the image upright by its EXIF orientation"
+    assert steps[4].startswith("resize the shorter side to 32, the longer one to floor(32 * longer / shorter)")
+    assert steps[-2].startswith("cut 32 x 32 out")
     (image,) = session.get_inputs()
     assert (image.name, image.type, image.shape) == ("image", "tensor(uint8)", ["n", 32, 32, 3])
+
+
+def test_the_example_prepares_images_as_foro_does(tiny_backbone: Backbone, tmp_path: Path) -> None:
+    """The example of the guide on every image of the zoo, and on sizes whose middle lies between two pixels."""
+    learner = Learner(tiny_backbone, policy="none", projection_dim=64)
+    learner.learn(*textures(4))
+    learner.export(tmp_path / "model.onnx")
+    paths = write_images(tmp_path / "zoo", UNUSUAL)
+    for size in ((41, 40), (47, 64), (50, 33), (100, 35)):
+        paths.append(tmp_path / f"{size}.png")
+        photo(size).save(paths[-1])
+    example = Path(__file__).parents[2] / "docs" / "ask.py"
+    prepare = runpy.run_path(str(example))["prepare"]
+    how = json.loads(
+        onnxruntime.InferenceSession(str(tmp_path / "model.onnx")).get_modelmeta().custom_metadata_map["preprocessing"]
+    )
+    for path in paths:
+        assert np.array_equal(prepare(path, how), tiny_backbone.preprocessing.crop(load_image(path))), path
+    ran = subprocess.run(
+        [sys.executable, example, tmp_path / "model.onnx", *paths], capture_output=True, text=True, check=True
+    )
+    for line, path, ((label, likely),) in zip(ran.stdout.splitlines(), paths, learner.top(paths, 1), strict=True):
+        asked, answer, chance = line.split("\t")
+        assert (asked, answer) == (str(path), label)
+        assert float(chance) == pytest.approx(likely, abs=1e-3)
 
 
 def test_weights_too_large_for_a_protobuf_stand_beside_it(tiny_backbone: Backbone, tmp_path: Path) -> None:

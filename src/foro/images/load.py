@@ -28,6 +28,14 @@ MOST_PIXELS = 178_956_970
 NARROWEST = 200
 """Long side to short side: at the size where the short side fits a backbone, the long one would fill the memory."""
 
+READING = (
+    "turn the image upright by its EXIF orientation",
+    "multiply grey of 16 bits or more by 255 / 65535, grey in floating point by 255 / max(1, largest value); round it",
+    "lay transparency on white",
+    "convert to RGB",
+)
+"""What ``load_image`` does, for a program that has to do the same."""
+
 
 def check_images(images: object) -> Images:
     """Many images, or an error that says how to give one."""
@@ -80,7 +88,7 @@ def _as_rgb(image: Image.Image) -> Image.Image:
         values = np.asarray(image, dtype=np.float64)
         top = 65535.0 if image.mode.startswith("I") else max(float(values.max(initial=0.0)), 1.0)
         image = Image.fromarray(np.uint8(np.clip(np.rint(values * (255.0 / top)), 0, 255)))
-    if image.mode in ("LA", "PA", "RGBA", "La", "RGBa") or "transparency" in image.info:
+    if image.has_transparency_data:
         image = image.convert("RGBA")
         paper = Image.new("RGBA", image.size, "white")
         return Image.alpha_composite(paper, image).convert("RGB")

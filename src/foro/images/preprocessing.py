@@ -116,9 +116,32 @@ class Preprocessing:
             return np.empty((0, 3, self.image_size, self.image_size), np.float32)
         return np.stack(pixels)
 
+    @property
+    def resized(self) -> int:
+        """Pixels of the side that an image is resized to."""
+        return math.floor(self.image_size / self.crop_pct)
+
+    def steps(self) -> list[str]:
+        """What ``crop`` does with an RGB image, for a program that has to do the same."""
+        size, target = self.image_size, self.resized
+        resizing = {
+            "center": f"the shorter side to {target}, the longer one to floor({target} * longer / shorter)",
+            "squash": f"both sides to {target}",
+            "border": f"the longer side to {target}, the shorter one to round({target} * shorter / longer), 1 at least",
+        }
+        fill = [round(255 * value) for value in self.mean] if self.crop_mode == "border" else [0, 0, 0]
+        padding = [f"pad to {size} x {size} with the colour {fill}, the image at floor of half of what is left"]
+        middle = f"round((side - {size}) / 2)"
+        return [
+            f"resize {resizing[self.crop_mode]}, by Pillow's {self.interpolation} filter, which looks at every pixel",
+            *(padding if target < size or self.crop_mode == "border" else []),
+            f"cut {size} x {size} out, from {middle} on at the left and at the top, halves rounded to the even number",
+            f"give the bytes (n, {size}, {size}, 3): mean and deviation are within the graph",
+        ]
+
     def resize(self, image: Image.Image) -> Image.Image:
         """The whole RGB image at the size that is then cropped; resizing the result again changes nothing."""
-        target = math.floor(self.image_size / self.crop_pct)
+        target = self.resized
         width, height = image.size
         if self.crop_mode == "squash":
             size = (target, target)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from foro.errors import BackboneError, InputError, ModelFileError
 from foro.files.inference_file import read_snapshot, write_inference
-from foro.images.load import Images, load_image
+from foro.images.load import READING, Images, load_image
 from foro.snapshot import Snapshot
 
 TOLERANCE = 1e-3
@@ -86,20 +86,9 @@ def describe(snapshot: Snapshot) -> dict[str, str]:
     """The metadata of an ONNX file: everything to prepare an image and to read the answer."""
     backbone = snapshot.extractor.backbone
     how = backbone.preprocessing
-    values = how.to_dict()
-    size, resized = how.image_size, int(how.image_size / how.crop_pct)
-    steps = {
-        "center": f"resize the shorter side to {resized} ({how.interpolation}), cut the central square of {size}",
-        "squash": f"resize to {resized} × {resized} ({how.interpolation}), cut the central square of {size}",
-        "border": f"resize the longer side to {resized} ({how.interpolation}), pad to a square of {size}",
-    }
     facts = {
         "labels": list(snapshot.labels),
-        "preprocessing": {
-            **values,
-            "resize": resized,
-            "steps": f"upright RGB; {steps[how.crop_mode]}; bytes, not normalised",
-        },
+        "preprocessing": {**how.to_dict(), "resize": how.resized, "steps": [*READING, *how.steps()]},
         "backbone": {"name": backbone.name, "fingerprint": backbone.fingerprint},
         "sharpness": snapshot.sharpness,
     }
