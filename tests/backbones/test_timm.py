@@ -91,9 +91,14 @@ def test_the_table_is_timms() -> None:
     published = set(timm.list_pretrained())
     for name, row in timm_vits().items():
         with torch.device("meta"):
-            model = timm.create_model(name, depth=1)
+            model = timm.create_model(name, num_classes=0)
         block = model.blocks[0]
         assert row["heads"] == block.attn.num_heads, name
+        assert (row["image_size"], row["patch_size"]) == (
+            model.patch_embed.img_size[0],
+            model.patch_embed.patch_size[0],
+        )
+        assert {timm.get_pretrained_cfg(f"{name}.{tag}").input_size[-1] for tag in row["tags"]} == {row["image_size"]}
         assert row.get("eps", 1e-6) == block.norm1.eps, name
         assert row.get("activation", "gelu") == activations[type(block.mlp.act).__name__], name
         assert model.has_class_token, name

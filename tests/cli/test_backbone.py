@@ -19,14 +19,23 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
 
 
-def test_list_says_where_each_is() -> None:
+def parameters(name: str) -> int:
+    return sum(array.size for array in load_checkpoint(name).tensors.values())
+
+
+def test_list_says_what_and_where_each_is() -> None:
     lines = foro("backbone", "list").lines
-    assert [line.split()[0] for line in lines] == list_backbones()
-    assert "part of FoRo" in lines[0]
+    names = [line.split()[0] for line in lines]
+    assert sorted(names) == sorted([*list_backbones(), "recommended", "others"])
+    assert lines[1].split()[:6] == ["nano", f"{parameters('nano') / 1e6:.1f}", "M", "64", "px", "fastest"]
+    assert lines[1].endswith("part of FoRo")
+    assert lines[2].split()[:6] == ["vit_tiny_patch16_224.augreg_in21k_ft_in1k", "5.5", "M", "224", "px", "fast"]
+    assert names.index("others") == 6
     tiny = json.loads(foro("backbone", "list", "TINY_patch16", "--json").out)
     assert tiny
     assert all("tiny_patch16" in each["name"] and each["place"] == "hub" for each in tiny)
-    assert [each["name"] for each in json.loads(foro("backbone", "list", "--here", "--json").out)] == ["nano"]
+    (here,) = json.loads(foro("backbone", "list", "--here", "--json").out)
+    assert (here["name"], here["image_size"], here["speed"], here["recommended"]) == ("nano", 64, "fastest", True)
 
 
 def test_info_of_what_is_here(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from foro.backbones.catalog import list_backbones, load_backbone, load_checkpoint
 from foro.backbones.checkpoint import CONFIG_FILE, WEIGHTS_FILE, Checkpoint
 from foro.backbones.embedded import find_registered
+from foro.backbones.timm_table import timm_vits
 from foro.errors import BackboneError
 
 Place = Literal["embedded", "folder", "cache", "hub"]
@@ -22,6 +23,18 @@ PLACES: dict[Place, str] = {
     "cache": "on this computer",
     "hub": "on the Hugging Face hub",
 }
+
+RECOMMENDED = (
+    "nano",
+    "vit_tiny_patch16_224.augreg_in21k_ft_in1k",
+    "vit_small_patch16_224.augreg_in21k_ft_in1k",
+    "vit_base_patch16_224.augreg_in21k_ft_in1k",
+    "vit_base_patch16_224.augreg_in1k",
+)
+"""A good start at each size; the last one is the paper's."""
+
+SPEEDS = {"fastest": 0.5e9, "fast": 2e9, "medium": 8e9, "slow": 30e9, "very slow": float("inf")}
+"""Multiplications for one image up to which a backbone is called so: ViT-Ti/16 at 224 px has 1.1e9, ViT-B/16 17e9."""
 
 ALONE = 1e-3
 """Largest difference between the features of an image alone and in a batch, relative to the largest feature."""
@@ -55,9 +68,31 @@ def place_of(name: str) -> Place:
     return "cache" if all(isinstance(file, str) for file in files) else "hub"
 
 
-def inventory(containing: str = "") -> list[tuple[str, Place]]:
-    """Names that contain a text, each with the place of its weights."""
-    return [(name, place_of(name)) for name in list_backbones() if containing.lower() in name.lower()]
+@dataclass(frozen=True)
+class Listed:
+    """A backbone that can be had: its size, its input in pixels, how fast it is and where its weights are."""
+
+    name: str
+    parameters: int
+    image_size: int
+    speed: str
+    place: Place
+    recommended: bool
+
+
+def inventory(containing: str = "") -> list[Listed]:
+    """Backbones whose names contain a text, the recommended ones first."""
+    names = [name for name in list_backbones() if containing.lower() in name.lower()]
+    first = [name for name in RECOMMENDED if name in names]
+    return [_listed(name) for name in first + [name for name in names if name not in first]]
+
+
+def _listed(name: str) -> Listed:
+    facts = timm_vits().get(name.partition(".")[0]) or describe(load_checkpoint(name))
+    parameters, side = facts["parameters"], facts["image_size"]
+    work = parameters * (1 + (side // facts["patch_size"]) ** 2)  # every token meets every weight once
+    speed = next(word for word, most in SPEEDS.items() if work <= most)
+    return Listed(name, parameters, side, speed, place_of(name), name in RECOMMENDED)
 
 
 def describe(checkpoint: Checkpoint) -> dict[str, Any]:

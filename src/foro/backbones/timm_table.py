@@ -10,7 +10,9 @@ from typing import Any
 
 @cache
 def timm_vits() -> dict[str, dict[str, Any]]:
-    """Architecture name -> ``heads``, ``eps`` and ``activation`` where not usual, and published ``tags``.
+    """Architecture name -> its facts, and published ``tags``.
+
+    ``parameters`` are without the classifier; ``eps`` and ``activation`` are there where they are not usual.
 
     Holds the architectures of timm that a FoRo backbone can run; a test compares it with the installed timm.
     """

@@ -31,7 +31,7 @@ def list_(
     here: Annotated[bool, typer.Option("--here", help="Only those that need no download.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Names of backbones, and where their weights are. Other plain ViTs of timm work by their full name, too.
+    """Backbones with size, input, speed and place, recommended ones first. Other plain ViTs of timm work by name, too.
 
     Examples:
 
@@ -41,15 +41,22 @@ def list_(
 
         foro backbone list --here --json
     """
+    from dataclasses import asdict
+
     from foro.backbones.inventory import PLACES, inventory
 
-    found = [(name, place) for name, place in inventory(containing) if not here or place != "hub"]
+    found = [each for each in inventory(containing) if not here or each.place != "hub"]
     if as_json:
-        say_json([{"name": name, "place": place} for name, place in found])
+        say_json([asdict(each) for each in found])
         return
-    width = max((len(name) for name, _ in found), default=0)
-    for name, place in found:
-        say(f"{name:<{width}}  {PLACES[place]}")
+    width = max((len(each.name) for each in found), default=0)
+    for recommended, heading in ((True, "recommended"), (False, "others")):
+        mine = [each for each in found if each.recommended == recommended]
+        if mine:
+            say(f"{heading:<{width}}  {'parameters':>10}  {'input':>6}  {'speed':<9}  weights")
+        for each in mine:
+            size, side = f"{each.parameters / 1e6:.1f} M", f"{each.image_size} px"
+            say(f"{each.name:<{width}}  {size:>10}  {side:>6}  {each.speed:<9}  {PLACES[each.place]}")
 
 
 @app.command("pull")
