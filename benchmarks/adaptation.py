@@ -167,37 +167,48 @@ def main() -> None:
 
 def show(rows: list[dict[str, Any]]) -> None:
     """What each stream gained, and how often each check decided as the accuracy over all classes does."""
+    rows = [row for row in rows if row["planned"] is not None]
     console = Console(width=150)
-    table = Table(title="accuracy over all classes in %, adapted on the first task and frozen")
-    for heading in ("stream", "evolved", "price", "seconds", "neutral", "adapted", "gain ± s.e.", *CHECKS):
+    table = Table(
+        title="accuracy over all classes in %, adapted on the first task and frozen; checks as gain / its s.e."
+    )
+    numbers = [f"({number})" for number in range(1, len(CHECKS) + 1)]
+    for heading in ("stream", "evolved", "price", "searched", "neutral", "adapted", "gain ± s.e.", *numbers):
         table.add_column(heading, justify="left" if heading in ("stream", "evolved") else "right")
-    counts = {check: np.zeros((2, 2), int) for check in CHECKS}  # kept or refused, wrong or right
-    brought: dict[str, list[float]] = {check: [] for check in CHECKS}
-    gains: dict[tuple[str, float], list[float]] = {}
+    gains = []
     for row in rows:
-        if row["planned"] is None:
-            continue
         before, after = np.array(row["neutral"], float), np.array(row["right"], float)
         gain, error = 100 * (after - before).mean(), 100 * (after - before).std(ddof=1) / np.sqrt(len(after))
-        gains.setdefault((row["kind"], row["price"]), []).append(gain)
-        for number, (check, found) in enumerate(row["checks"].items()):
-            kept = found["gain"] > (found["error"] if number else 0)
-            counts[check][int(not kept), int((gain > 0) == kept)] += 1
-            brought[check].append(gain if kept else 0.0)
-        said = [f"{found['gain']:+.3f} ± {found['error']:.3f}" for found in row["checks"].values()]
+        gains.append(gain)
         accuracies = f"{100 * before.mean():.1f}", f"{100 * after.mean():.1f}", f"{gain:+.1f} ± {error:.1f}"
-        table.add_row(row["key"][0], row["kind"], f"{row['price']:g}", f"{row['seconds']:.0f}", *accuracies, *said)
+        planned = " × ".join(map(str, row["planned"]))
+        said = [f"{found['gain'] / found['error']:+.1f}" for found in row["checks"].values()]
+        table.add_row(row["key"][0], row["kind"], f"{row['price']:g}", planned, *accuracies, *said)
     console.print(table)
-    for (kind, price), found in gains.items():
-        error = np.std(found, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan
-        console.print(f"{kind} at {price:g} ×, all kept: {np.mean(found):+.1f} ± {error:.1f} over {len(found)} streams")
-    table = Table(title="the check against the accuracy over all classes; kept where the gain is above one s.e.")
-    for heading in ("check", "kept, right", "kept, wrong", "refused, right", "refused, wrong", "mean gain with it"):
+    for kind, price in dict.fromkeys((row["kind"], row["price"]) for row in rows):
+        some = [gain for gain, row in zip(gains, rows, strict=True) if (row["kind"], row["price"]) == (kind, price)]
+        error = np.std(some, ddof=1) / np.sqrt(len(some)) if len(some) > 1 else np.nan
+        console.print(f"{kind} at {price:g} ×, all kept: {np.mean(some):+.1f} ± {error:.1f} over {len(some)} streams")
+    table = Table(title="checks against the accuracy over all classes; what is refused gains nothing")
+    for heading in (
+        "check",
+        "s.e. asked",
+        "kept, right",
+        "kept, wrong",
+        "refused, right",
+        "refused, wrong",
+        "mean gain",
+    ):
         table.add_column(heading, justify="left" if heading == "check" else "right")
-    for check, found in counts.items():
-        table.add_row(
-            check, *map(str, (found[0, 1], found[0, 0], found[1, 1], found[1, 0])), f"{np.mean(brought[check]):+.2f}"
-        )
+    for number, check in enumerate(CHECKS):
+        for bar in (1, 2) if number else (0,):
+            kept = np.array([row["checks"][check]["gain"] > bar * row["checks"][check]["error"] for row in rows])
+            better = np.array(gains) > 0
+            counts = kept & better, kept & ~better, ~kept & ~better, ~kept & better
+            brought = np.where(kept, gains, 0).mean()
+            table.add_row(
+                f"{numbers[number]} {check}", str(bar), *(str(each.sum()) for each in counts), f"{brought:+.2f}"
+            )
     console.print(table)
 
 

@@ -128,7 +128,7 @@ class TaskAdaptation:
             yield from self.extractor.features(images, self.readout, self.adaptation.candidate)
 
     def _freeze(self, images: Images, labels: list[Label]) -> None:
-        """Searches on two thirds of the classes, and keeps what helps the others."""
+        """Searches on some images of two thirds of the classes, and keeps what helps the others."""
         self.adaptation = replace(self.adaptation, settled=True)
         config, classes = self.config, len(set(labels))
         found_plan = plan(config.search_price * len(labels), self.population, config.search_images, config.generations)
@@ -140,34 +140,20 @@ class TaskAdaptation:
             )
             return
         held = hold_classes_out(labels, self.generator)
-        parts = {True: [], False: []}  # type: dict[bool, list[int]]
-        for position, label in enumerate(labels):
-            parts[label in held].append(position)
-        chosen = np.sort(
-            np.concatenate(
-                [
-                    np.array(part)[stratified([labels[each] for each in part], most, self.generator)]
-                    for part, most in (
-                        (parts[False], found_plan.images),
-                        (parts[True], max(64, found_plan.images // 2)),
-                    )
-                ]
-            )
-        )
-        names, sample = self._sample(images, labels, chosen)
-        unseen = positions_of(names, held)
-        seen = np.setdiff1d(np.arange(len(names)), unseen)
+        searched, unseen = self._cut(labels, held, found_plan.images)
+        names, sample = self._sample(images, labels, np.concatenate([searched, unseen]))
+        seen, judged = np.arange(len(searched)), np.arange(len(searched), len(names))
         neutral = sample.layers(NEUTRAL)
         history = self._activations(neutral)
-        judge = sample.judge(self._fitness(neutral[seen], [names[each] for each in seen], history), seen)
+        judge = sample.judge(self._fitness(neutral[seen], names[: len(seen)], history), seen)
         limits = found_plan.generations, config.patience, config.search_seconds
         found = search(judge, self.space, self._evolution(), *limits)
         self.generations = found.generations
         adapted = sample.layers(found.candidate)
         # New classes must be told apart from known ones too, so all are in the head; and each is judged at its own best
-        # γ and sharpness, for what helps may well change the scale of the scores.
+        # γ, for what helps may well change the scale of the scores.
         self.verdict = Verdict.of(
-            *(self._fitness(each, names, history).cross_entropy(each)[unseen] for each in (neutral, adapted))
+            *(self._fitness(each, names, history).squared_error(each)[judged] for each in (neutral, adapted))
         )
         if self.verdict.kept:
             history = history.updated(self._activations(adapted), config.history_rate)
@@ -176,6 +162,18 @@ class TaskAdaptation:
             )
         else:
             self.adaptation = replace(self.adaptation, history=history)
+
+    def _cut(self, labels: list[Label], held: set[Label], most: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Positions of images to search on, and of others to check on: of searched classes, and of those held out."""
+
+        def some(part: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+            return part[stratified([labels[each] for each in part], count, self.generator)]
+
+        unseen = positions_of(labels, held)
+        seen = np.setdiff1d(np.arange(len(labels)), unseen)
+        searched, checked = some(seen, most), max(64, most // 2)
+        aside = np.setdiff1d(seen, searched)
+        return searched, np.concatenate([some(each, checked) for each in (aside, unseen) if len(each)])
 
     def _evolve(self, images: Images, labels: list[Label]) -> None:
         config = self.config

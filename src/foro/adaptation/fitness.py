@@ -93,6 +93,11 @@ class Fitness:
         """Cross-entropy (n,) of the leave-one-out scores of each sample."""
         return cross_entropy(self.scores(layers), self.classes, self.sharpness)
 
+    def squared_error(self, layers: Float32) -> Float64:
+        """Squared error (n,) of the leave-one-out scores of each sample: bounded, so that few samples decide little."""
+        errors = self.scores(layers) - np.eye(self.classes.max() + 1)[self.classes]
+        return np.asarray(np.square(errors).sum(axis=1))
+
     def scores(self, layers: Float32) -> Float64:
         """Leave-one-out scores (n, c) of a ridge classifier on the projected features of these samples alone."""
         return leave_one_out(self.rows(layers), np.eye(self.classes.max() + 1)[self.classes], self.regularisation)

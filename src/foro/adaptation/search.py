@@ -1,4 +1,4 @@
-"""The search for a candidate on one task, what it may cost, and the check that it helps classes it has not seen."""
+"""The search for a candidate on one task, what it may cost, and the check that it helps what it has not seen."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ FEWEST_IMAGES = 32
 
 FEWEST_GENERATIONS = 5
 """Below this a search has hardly begun."""
+
+
+DOUBT = 2.0
+"""Standard errors that a gain must exceed: features that were learned with a wrong candidate cannot be made again."""
 
 
 @dataclass(frozen=True)
@@ -83,25 +87,25 @@ def hold_classes_out(labels: Sequence[Label], generator: np.random.Generator) ->
 
 @dataclass(frozen=True)
 class Verdict:
-    """The gain in cross-entropy on classes that the search did not see, and its standard error."""
+    """The gain in squared error on images that the search did not see, some of new classes, and its standard error."""
 
     gain: float
     error: float
 
     @classmethod
     def of(cls, before: Float64, after: Float64) -> Verdict:
-        """From the cross-entropies (n,) of the same samples without and with the candidate."""
+        """From the errors (n,) of the same samples without and with the candidate."""
         gains = before - after
         error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.inf
         return cls(float(gains.mean()), error)
 
     @property
     def kept(self) -> bool:
-        """Whether the candidate is better by more than one standard error."""
-        return self.gain > self.error
+        """Whether the candidate is better beyond doubt: by more than ``DOUBT`` standard errors."""
+        return self.gain > DOUBT * self.error
 
     def __str__(self) -> str:
-        found = f"cross-entropy {-self.gain:+.3f} ± {self.error:.3f} on classes that the search did not see"
+        found = f"squared error {-self.gain:+.3f} ± {self.error:.3f} on images that the search did not see"
         return f"adapted: {found}" if self.kept else f"not adapted: {found}"
 
 
