@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections import Counter
-from importlib.metadata import distribution, requires
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
 import foro
-
-
-def resolved(name: str, seen: set[str]) -> set[str]:
-    """Names of everything that installing a distribution without extras brings along."""
-    if name in seen:
-        return seen
-    seen.add(name)
-    for requirement in requires(name) or []:
-        if "extra ==" not in requirement.replace("'", '"'):
-            child = re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower().replace("_", "-")
-            try:
-                resolved(child, seen)
-            except ModuleNotFoundError:
-                continue  # for another platform or Python
-    return seen
+from benchmarks.installed_size import resolved
 
 
 def test_core_never_brings_torch() -> None:
-    names = resolved("foro", set())
+    names = resolved("foro")
     assert {"numpy", "onnxruntime", "cma"} <= names
-    assert not {name for name in names if name.startswith(("torch", "timm", "nvidia", "ray", "fastapi"))}
+    assert not {
+        name for name in names if name.startswith(("torch", "timm", "nvidia", "ray", "fastapi", "matplotlib", "scikit"))
+    }
 
 
 def test_extras_and_licence() -> None:
     metadata = distribution("foro").metadata
-    assert set(metadata.get_all("Provides-Extra")) == {"torch", "ray", "serve", "dev"}
+    assert set(metadata.get_all("Provides-Extra")) == {"sklearn", "figures", "demo", "torch", "ray", "serve", "dev"}
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Version"] == foro.__version__
 

@@ -283,7 +283,7 @@ class Learner:
         return replace(self._uncalibrated(), sharpness=self.head.sharpness, familiar=self.head.familiarity())
 
     def export(self, path: str | Path, images: Images | None = None, portable: bool = False) -> Exported:
-        """Writes ``.onnx`` or a small ``.safetensors`` to predict with elsewhere; checked on images, or on digits."""
+        """Writes ``.onnx`` or a small ``.safetensors`` to predict with elsewhere, and checks it on images."""
         from foro.files.export import export_model
 
         return export_model(self.snapshot(), path, images, portable)

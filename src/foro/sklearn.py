@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foro.config import Regularisation
 from foro.heads.ridge import KnowledgeEncoder
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils.multiclass import check_classification_targets, unique_labels
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(f'foro.sklearn needs {error.name}: pip install "foro[sklearn]"') from None
 
 
 class ForwardOnlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from foro.cli.terminal import rate, say_json
+from foro.errors import FoRoError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,6 +32,9 @@ def demo(
 
         foro demo --json
     """
+    missing = [name for name in ("matplotlib", "sklearn") if find_spec(name) is None]
+    if missing:
+        raise FoRoError(f'the demonstration needs {" and ".join(missing)}: pip install "foro[demo]"')
     from rich.console import Console
     from rich.live import Live
 

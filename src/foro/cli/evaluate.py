@@ -42,8 +42,11 @@ def evaluate(
         foro evaluate pets.foro pets-test/ --json | jq .accuracy
     """
     from foro.images.labelled import read_labelled
+    from foro.util.html import new_figure
     from foro.verbs.reading import load_snapshot
 
+    if html or confusion:
+        new_figure(1, 1)  # says what is missing now, not after all images
     samples = read_labelled(data)
     found = load_snapshot(model, backbone).evaluate(samples.images, samples.labels, strict)
     if html is not None:

@@ -19,7 +19,7 @@ def export(
     ],
     images: Annotated[
         list[str] | None,
-        typer.Option("--check", help="Images or folders to compare the file and the model on; default: digits."),
+        typer.Option("--check", help="Images or folders to compare the file and the model on; default: made-up ones."),
     ] = None,
     portable: Portable = False,
     backbone: BackbonePlace = None,

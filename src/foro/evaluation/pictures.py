@@ -9,6 +9,7 @@ import numpy as np
 
 from foro.errors import InputError
 from foro.evaluation.evaluation import BINS, Evaluation
+from foro.util.html import new_figure
 
 GREEN, INK, PALE = "#1a7f37", "#1f2328", "#6e7781"
 MOST_NAMES = 50
@@ -19,15 +20,13 @@ MOST_NUMBERS = 15
 
 def draw_confusion(evaluation: Evaluation) -> Any:
     """The confusion matrix, each row as shares of its true label's images."""
-    from matplotlib.figure import Figure
-
     counts = evaluation.confusion
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     names = [_short(str(each.label)) for each in evaluation.classes]
     count = len(names)
     named = count <= MOST_NAMES
     side = min(9.0, 2.6 + 0.24 * count) if named else 6.5
-    figure = Figure(figsize=(side + 1.0, side), layout="constrained")
+    figure = new_figure(side + 1.0, side)
     axes = figure.subplots()
     image = axes.imshow(100 * shares, cmap="Greens", vmin=0, vmax=100)
     if named:
@@ -47,9 +46,7 @@ def draw_confusion(evaluation: Evaluation) -> Any:
 
 def draw_reliability(evaluation: Evaluation) -> Any:
     """Accuracy against confidence: on the diagonal, 80 % sure is 80 % right; below, how many answers there are."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.2, 5.0), layout="constrained")
+    figure = new_figure(5.2, 5.0)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     width = 100 / BINS
     centres = width * (np.arange(BINS) + 0.5)

@@ -1,15 +1,20 @@
-"""Handwritten digits, from scikit-learn: real, small and installed already."""
+"""Handwritten digits, from scikit-learn: real and small."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from foro.errors import DataError
+
 
 def read_digits(seed: int = 0) -> tuple[tuple[NDArray[np.uint8], list[int]], tuple[NDArray[np.uint8], list[int]]]:
     """Train and test images (n, 8, 8) with their labels: three quarters and a quarter of every digit."""
-    from sklearn.datasets import load_digits
-    from sklearn.model_selection import train_test_split
+    try:
+        from sklearn.datasets import load_digits
+        from sklearn.model_selection import train_test_split
+    except ModuleNotFoundError as error:
+        raise DataError(f'the handwritten digits come with {error.name}: pip install "foro[sklearn]"') from None
 
     data = load_digits()
     images = np.uint8(np.rint(data.images * (255 / 16)))

@@ -6,9 +6,9 @@ import io
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from foro.errors import InputError
+from foro.errors import FoRoError, InputError
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -48,6 +48,15 @@ def write_page(path: Path, html: str) -> None:
         path.write_text(html, encoding="utf-8")
     except OSError as error:
         raise InputError(f"the report {path} cannot be written: {error.strerror}") from None
+
+
+def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Any:
+    """An empty matplotlib figure of a size in inches, or a sentence about what to install."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise FoRoError(f'pages and pictures need {error.name}: pip install "foro[figures]"') from None
+    return Figure(figsize=(width, height), layout=layout)
 
 
 def svg(figure: Any, prefix: str = "") -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from foro.util.html import render, svg, write_page
+from foro.util.html import new_figure, render, svg, write_page
 from foro.verbs.digits_demo import LEARNERS, TASKS, DemoResult
 
 SNIPPET = """\
@@ -40,9 +40,7 @@ def render_report(result: DemoResult) -> str:
 
 def _curves(result: DemoResult) -> Any:
     """Average accuracy after each task."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 3.4), layout="constrained")
+    figure = new_figure(7, 3.4)
     axes = figure.subplots()
     ticks = range(1, len(TASKS) + 1)
     for name, style in zip(LEARNERS, ("o-", "s-", "x--"), strict=True):

@@ -38,7 +38,7 @@ class Exported:
 def export_model(
     snapshot: Snapshot, path: str | Path, images: Images | None = None, portable: bool = False
 ) -> Exported:
-    """Writes ``.onnx`` or ``.safetensors``, reads it again, and compares both on images (digits, if none are given).
+    """Writes ``.onnx`` or ``.safetensors``, reads it again, and compares both on images (or made-up ones).
 
     ``portable`` is for ``.safetensors``: the matrix of the projection, not only its seed. ``.onnx`` always has it.
     """
@@ -48,7 +48,7 @@ def export_model(
         raise InputError(f"{path} must end in .onnx or .safetensors, which tells what to write")
     if images is not None and not len(images):
         raise InputError("there is no image to check the export on")
-    checked = _digits() if images is None else images
+    checked = _pictures() if images is None else images
     expected = _with_unknown(*snapshot.answers(checked))
     if kind == ".onnx":
         files, found = _write_onnx(snapshot, path, checked)
@@ -118,8 +118,11 @@ def _with_unknown(likely: NDArray[Any], unknown: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([np.nan_to_num(unknown)[:, None], likely], axis=1)
 
 
-def _digits() -> NDArray[np.uint8]:
-    """Real images that are always there."""
-    from foro.images.digits import read_digits
-
-    return read_digits()[1][0][:32]
+def _pictures(count: int = 32, size: int = 64) -> NDArray[np.uint8]:
+    """Pictures (n, S, S, 3) that are always there: each has five waves of its own colours and directions."""
+    random = np.random.default_rng(0)
+    places = np.stack(np.meshgrid(*[np.linspace(-1, 1, size)] * 2), axis=-1)
+    directions, phases = random.normal(0, 6, (count, 5, 2)), random.uniform(0, 2 * np.pi, (count, 1, 1, 5))
+    waves = np.sin(np.einsum("abd,nwd->nabw", places, directions) + phases)
+    colours: NDArray[np.float64] = np.einsum("nabw,nwc->nabc", waves, random.normal(0, 1, (count, 5, 3)))
+    return (127.5 + 127.5 * np.tanh(colours)).astype(np.uint8)

@@ -11,6 +11,7 @@ from foro.research.protocol.run_groups import Group, titles
 from foro.research.studies.table import Section, Table
 from foro.research.tables.footnotes import Footnotes
 from foro.research.tables.markdown import caption
+from foro.util.html import new_figure
 
 OWN_COLOURS = {
     "foro": "#1a7f37",
@@ -33,10 +34,8 @@ INK, PALE = "#1f2328", "#6e7781"
 
 def draw_curves(table: Table, footnotes: bool = True) -> Any:
     """Accuracy and forgetting over what a figure varies: a curve for each method, the paper's figures as diamonds."""
-    from matplotlib.figure import Figure
-
     section = table.sections[0]
-    figure = Figure(figsize=(9.5, 4.2 if footnotes else 3.6), layout="constrained")
+    figure = new_figure(9.5, 4.2 if footnotes else 3.6)
     panels = figure.subplots(1, len(section.columns))
     for number, panel in enumerate(panels):
         _ours(panel, section, number)
@@ -60,10 +59,9 @@ def draw_curves(table: Table, footnotes: bool = True) -> Any:
 
 def draw_course(groups: Sequence[Group]) -> Any:
     """The average accuracy after each task of one stream, for each method, with a band of its deviation over seeds."""
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(8, 3.8), layout="constrained")
+    figure = new_figure(8, 3.8)
     axes = figure.subplots()
     # The legend stands beside the ends of the curves, in their order.
     courses = [
@@ -86,9 +84,7 @@ def draw_course(groups: Sequence[Group]) -> Any:
 
 def draw_matrix(group: Group) -> Any:
     """An accuracy matrix of more tasks than a table of numbers has room for."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(3.6, 3.1), layout="constrained")
+    figure = new_figure(3.6, 3.1)
     axes = figure.subplots()
     count = len(group.accuracy)
     image = axes.imshow(

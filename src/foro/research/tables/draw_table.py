@@ -8,6 +8,7 @@ from typing import Any
 from foro.research.studies.table import Part, Section, Table
 from foro.research.tables.footnotes import Footnotes
 from foro.research.tables.markdown import NONE, TITLES, caption, part_text
+from foro.util.html import new_figure
 
 ROW_HEIGHT = 0.27  # inches, as what follows
 _FIRST, _GAP = 3.4, 0.2
@@ -17,15 +18,13 @@ INK, PALE, RULE, GOOD, BAD = "#1f2328", "#6e7781", "#d0d7de", "#1a7f37", "#cf222
 
 def draw_table(table: Table) -> Any:
     """Sections below each other, every quantity as paper, ours and difference, where there are any."""
-    from matplotlib.figure import Figure
-
     notes = Footnotes()
     width = max(_FIRST + sum(map(_width, section.parts)) for section in table.sections) + _GAP
     bodies = [_body(section, notes) for section in table.sections]
     foot = [*caption(table), *(f"({letter}) {text}" if letter else text for letter, text in notes.lines())]
     foot = [line for text in foot for line in wrap(text, int(19 * width))]
     lines = 1.6 + sum(len(body) + 3.2 for body in bodies) + 0.62 * len(foot)
-    figure = Figure(figsize=(width, ROW_HEIGHT * lines))
+    figure = new_figure(width, ROW_HEIGHT * lines, layout=None)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, width), ylim=(lines, 0))
     axes.set_axis_off()
