@@ -116,6 +116,26 @@ def test_a_wrong_answer_is_put_right(taught: Page, tmp_path: Path) -> None:
     expect(taught.locator(".verdict .name")).to_have_text("wide")
 
 
+def test_a_picture_that_is_not_named_after_all_is_not_taught(taught: Page, tmp_path: Path) -> None:
+    def correct() -> None:
+        ask(taught, striped(tmp_path, 2, 1)[0])
+        taught.get_by_role("button", name="Not right?").click()
+        expect(taught.locator("#waiting-pictures img")).to_have_count(1)
+
+    correct()
+    teach(taught, "flat", striped(tmp_path, 0, 2, seed=5))  # something else
+    expect(taught.locator(".lesson").first.locator(".gain")).to_have_text("+2")
+    expect(taught.locator("#waiting")).to_be_hidden()
+    correct()
+    go(taught, "Classes")
+    go(taught, "Teach")
+    expect(taught.locator("#waiting")).to_be_hidden()
+    correct()
+    taught.get_by_role("button", name="Discard it").click()
+    expect(taught.locator("#waiting")).to_be_hidden()
+    expect(taught.locator("#status")).to_have_text(re.compile("2.classes · 14.pictures"))
+
+
 def test_a_class_is_forgotten_and_brought_back(taught: Page) -> None:
     go(taught, "Classes")
     rows = taught.locator("#rows tr")
@@ -345,9 +365,11 @@ def test_pictures_wait_for_their_label(page: Page, tmp_path: Path) -> None:
     label = page.get_by_label("What is it?")
     expect(label).to_be_focused()
     expect(page.locator("#label-hint")).to_have_text("First say what it is.")
+    expect(page.locator("#waiting-pictures img")).to_have_count(6)
     page.keyboard.type("flat")
     page.keyboard.press("Enter")
     expect(page.locator(".lesson .gain")).to_have_text("+6")
+    expect(page.locator("#waiting")).to_be_hidden()
 
 
 def test_the_camera_is_judged_live(taught: Page) -> None:

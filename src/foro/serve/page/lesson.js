@@ -1,7 +1,7 @@
 // One lesson: pictures of one class on their way to the service, and what became of them.
 import { learn, newKey } from "./api.js";
 import { $, announce, count, make, sentence } from "./dom.js";
-import { discard, nextBatch, show } from "./pictures.js";
+import { discard, nextBatch, thumbnail } from "./pictures.js";
 
 const THUMBNAILS = 8;
 const TOO_MUCH = ["too-large", "too-many-images"]; // for one request
@@ -120,11 +120,7 @@ export class Lesson {
 
   #showThumbnails(files) {
     const strip = $(".thumbnails", this.element);
-    for (const file of files) {
-      const image = make("img", { alt: "" });
-      show(image, file, () => image.remove());
-      strip.prepend(image);
-    }
+    for (const file of files) strip.prepend(thumbnail(file));
     [...strip.children].slice(THUMBNAILS).forEach(discard);
   }
 }

@@ -54,6 +54,14 @@ export function show(image, file, cannot) {
   image.src = URL.createObjectURL(file);
 }
 
+/** A small image of a picture; none if the browser does not know its format. */
+export function thumbnail(file) {
+  const image = new Image();
+  image.alt = "";
+  show(image, file, () => image.remove());
+  return image;
+}
+
 /** Takes an element with pictures out of the page, and the pictures out of memory. */
 export function discard(element) {
   for (const image of [element, ...element.querySelectorAll("img")]) if (image.src) URL.revokeObjectURL(image.src);

@@ -3,11 +3,12 @@ import { Camera } from "./camera.js";
 import { $, announce, count, make, notice, touch } from "./dom.js";
 import { known, onKnown, refresh } from "./knowledge.js";
 import { Lesson } from "./lesson.js";
-import { discard, takePictures } from "./pictures.js";
+import { discard, takePictures, thumbnail } from "./pictures.js";
 
 const PACE = 180; // milliseconds between two frames of a burst
 const SHORT = 5; // frames of a burst that is clicked, not held
 const LESSONS = 20; // shown at most
+const SHOWN = 24; // pictures that wait, as thumbnails
 
 const panel = $("#teach-panel");
 const field = $("#label");
@@ -20,9 +21,13 @@ export function startTeach({ open }) {
   $("#teach-form").addEventListener("submit", (event) => {
     event.preventDefault();
     if (!label()) askForLabel();
-    else if (waiting.length) take([]);
+    else if (waiting.length) take(wait([]));
     else if (camera.on) $("#burst").focus();
     else $("#teach-zone").focus();
+  });
+  $("#waiting-discard").addEventListener("click", () => {
+    announce(`Discarded ${count(wait([]).length, "picture")}.`);
+    field.focus();
   });
   field.addEventListener("input", render);
   holdToTeach($("#burst"), camera);
@@ -30,12 +35,14 @@ export function startTeach({ open }) {
   $("#teach-next button").addEventListener("click", () => open("try"));
   window.addEventListener("beforeunload", (event) => $(".lesson[aria-busy=true]") && event.preventDefault());
   return {
-    leave: () => camera.stop(),
-    /** Pictures from elsewhere wait here for their label, or a label for its pictures. */
+    leave() {
+      camera.stop();
+      dismissGuests();
+    },
+    /** A picture from elsewhere waits here for its label, as long as nothing else is done; or a label for its pictures. */
     fill({ files = [], text = "" }) {
       field.value = text;
-      waiting = files.map((file) => ({ file, folder: null }));
-      render();
+      wait(files.map((file) => ({ file, folder: null, guest: true })));
       (text ? $("#teach-zone") : field).focus();
     },
   };
@@ -43,19 +50,39 @@ export function startTeach({ open }) {
 
 const label = () => field.value.trim().normalize("NFC"); // as the service does
 
-/** Teaches pictures by the label in the field, or else by the name of the folder that they came in. */
+/** Has these pictures wait for their label, in the place of those that did, which are returned. */
+function wait(pictures) {
+  const before = waiting;
+  waiting = pictures;
+  [...$("#waiting-pictures").children].forEach(discard);
+  $("#waiting-pictures").append(...pictures.slice(0, SHOWN).map(({ file }) => thumbnail(file)));
+  render();
+  return before;
+}
+
+/** A picture that came from elsewhere to be named leaves when something else is taught, or another panel opened. */
+function dismissGuests() {
+  if (waiting.some(({ guest }) => guest)) wait(waiting.filter(({ guest }) => !guest));
+}
+
+/**
+ * Teaches these pictures, and no others, by the label in the field, or else by the name of the folder that they came in.
+ * Those without either wait.
+ */
 async function take(pictures) {
   const groups = new Map();
-  const all = [...waiting, ...pictures];
-  waiting = [];
-  for (const picture of all) {
+  const nameless = [];
+  for (const picture of pictures) {
     const name = label() || picture.folder;
-    if (!name) waiting.push(picture);
+    if (!name) nameless.push(picture);
     else if (groups.has(name)) groups.get(name).push(picture.file);
     else groups.set(name, [picture.file]);
   }
-  render();
-  if (waiting.length) askForLabel();
+  dismissGuests();
+  if (nameless.length) {
+    wait([...waiting, ...nameless]);
+    askForLabel();
+  }
   for (const [name, files] of groups) {
     const lesson = begin(name);
     lesson.add(files);
@@ -65,6 +92,7 @@ async function take(pictures) {
 }
 
 function begin(name) {
+  dismissGuests();
   const lesson = new Lesson(name);
   $("#lessons").prepend(lesson.element);
   [...$("#lessons").children].slice(LESSONS).forEach(discard);
@@ -144,8 +172,9 @@ function render() {
     : name
       ? "or paste them, or click to choose some"
       : "or folders, each named after what its pictures show";
+  $("#waiting").hidden = !waiting.length;
+  $("#waiting-discard").textContent = waiting.length === 1 ? "Discard it" : "Discard them";
   const button = $("#teach-waiting");
-  button.hidden = !waiting.length;
   button.textContent = name
     ? `Teach ${count(waiting.length, "picture")} of ${name}`
     : `${count(waiting.length, "picture")} ${waiting.length === 1 ? "waits" : "wait"} for a name`;
