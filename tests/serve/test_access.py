@@ -35,7 +35,7 @@ TEACHING = [
     ("DELETE", "/v1/classes/nobody"),
     ("POST", "/v1/classes/nobody/restore"),
 ]
-OPEN = ["/", "/static/app.js", "/healthz", "/openapi.json", "/docs"]
+OPEN = ["/", "/static/app.js", "/healthz", "/readyz", "/openapi.json", "/docs"]
 
 
 @pytest.mark.parametrize(("method", "path"), READING + TEACHING)

@@ -22,6 +22,7 @@ from tests.serve.running import learn, predict, quiet, running, stripes, teach_a
 
 OPERATIONS = [
     ("GET", "/healthz"),
+    ("GET", "/readyz"),
     ("GET", "/metrics"),
     ("POST", "/v1/predict"),
     ("POST", "/v1/learn"),

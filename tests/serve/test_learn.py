@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import httpx
 import pytest
+from PIL import Image
 
 from foro.backbones import Backbone
 from foro.learner import Learner
@@ -129,6 +130,28 @@ def test_learning_never_blocks_predictions(tmp_path: Path, tiny_backbone: Backbo
             may_end.set()
             assert lesson.result().json()["learned"] == 1
         assert predict(client, stripes(1, 1)).json()["model_version"] == 4
+
+
+def test_decoding_what_is_to_be_learned_never_blocks_predictions(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    with running(tmp_path, tiny_backbone) as (client, service):
+        teach_all(client)
+        decode, may_end = service.decode, threading.Event()
+
+        def slow(data: bytes | None) -> Image.Image | Problem:
+            may_end.wait()
+            return decode(data)
+
+        slow.check = decode.check  # type: ignore[attr-defined]
+        service.decode = slow  # type: ignore[assignment]
+        with ThreadPoolExecutor(1) as pool:
+            lesson = pool.submit(learn, client, "new", stripes(0, 9))
+            while service.admission.images < 9:
+                threading.Event().wait(0.005)
+            for _ in range(5):
+                assert predict(client, stripes(1, 2, seed=1)).json()["results"][0]["label"] == "steep"
+            assert not lesson.done()
+            may_end.set()
+            assert lesson.result().json()["learned"] == 9
 
 
 def test_whole_numbers_as_labels_are_found(tmp_path: Path, tiny_backbone: Backbone) -> None:

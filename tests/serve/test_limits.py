@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,15 +13,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 
 from foro.backbones import Backbone
+from foro.images.load import load_image
 from foro.serve.http import bodies
 from foro.serve.http.metrics import BUCKETS
 from foro.serve.http.rate_limit import MOST_CLIENTS, RateLimit
 from foro.serve.problems import Problem
 from foro.serve.work.admission import Admission
-from tests.serve.running import check_problem, held_up, learn, png, predict, running, stripes
+from tests.serve.running import check_problem, form, held_up, learn, png, predict, running, stripes
 
 
 def metrics(client: httpx.Client) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -47,6 +51,67 @@ def test_what_is_too_much_is_refused(tmp_path: Path, tiny_backbone: Backbone) ->
         narrow = png(np.zeros((1, 300, 3), np.uint8))
         assert predict(client, [narrow]).json()["results"][0]["error"]["type"] == "urn:foro:problem:too-narrow-image"
         assert predict(client, stripes(0, 1)).status_code == 200
+
+
+def test_pixels_of_a_request_are_bounded(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    with running(tmp_path, tiny_backbone, most_request_megapixels=0.03) as (client, _):
+        learn(client, "flat", stripes(0, 2))
+        image = png(np.zeros((100, 100, 3), np.uint8))
+        assert predict(client, [image] * 3).status_code == 200
+        for answer in (predict(client, [image] * 4), learn(client, "flat", [image] * 4)):
+            assert "0.03 of a request" in check_problem(answer, 413, "too-many-pixels")["detail"]
+        alone = png(np.zeros((200, 200, 3), np.uint8))
+        assert predict(client, [alone]).json()["results"][0]["label"] == "flat"
+
+
+def test_millions_of_empty_images_are_refused_before_they_are_read(client: httpx.Client) -> None:
+    for content in (b'{"images":[' + b'"",' * 1_000_000 + b'""]}', b'{"x":' + b"[" * 3_000_000):
+        start = time.perf_counter()
+        check_problem(
+            client.post("/v1/predict", content=content, headers={"content-type": "application/json"}),
+            413,
+            "too-many-images",
+        )
+        assert time.perf_counter() - start < 0.5  # a small part of what reading them takes
+
+
+def test_deep_values_of_16_bits_take_little_memory() -> None:
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 65536, (1500, 2000), np.uint16))
+    tracemalloc.start()
+    load_image(image)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 5 * 1500 * 2000  # bytes: as floats it would be 24 for every pixel
+
+
+@pytest.mark.parametrize("path", ["/v1/predict", "/v1/learn"])
+def test_work_for_a_client_that_has_gone_is_given_up(tmp_path: Path, tiny_backbone: Backbone, path: str) -> None:
+    with running(tmp_path, tiny_backbone) as (client, service):
+        learn(client, "flat", stripes(0, 2))
+        decoded, begun, may_end = [], threading.Event(), threading.Event()
+        decode = service.decode
+
+        def slow(data: bytes | None) -> Image.Image | Problem:
+            decoded.append(data)
+            begun.set()
+            may_end.wait()
+            return decode(data)
+
+        slow.check = decode.check  # type: ignore[attr-defined]
+        service.decode = service.predictor._decoder = slow  # type: ignore[assignment]
+        request = client.build_request("POST", path, files=form(stripes(0, 30)), data={"label": "steep"})
+        body = request.read()
+        with socket.socket() as connection:
+            connection.connect((client.base_url.host, client.base_url.port))
+            head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+            connection.sendall(f"{head}Content-Type: {request.headers['content-type']}\r\n\r\n".encode() + body)
+            begun.wait()
+        while service.admission.images:
+            threading.Event().wait(0.005)
+        may_end.set()
+        service.decode = service.predictor._decoder = decode
+        assert learn(client, "flat", stripes(0, 1)).json()["samples"] == 3
+        assert len(decoded) <= 4
 
 
 def test_a_body_that_never_ends_is_not_waited_for(

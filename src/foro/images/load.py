@@ -85,14 +85,24 @@ def load_image(source: ImageSource) -> Image.Image:
 def _as_rgb(image: Image.Image) -> Image.Image:
     image = ImageOps.exif_transpose(image) or image
     if image.mode.startswith("I") or image.mode == "F":  # 16 bit and more: Pillow would cut the values off at 255
-        values = np.asarray(image, dtype=np.float64)
+        values = np.asarray(image)
         top = 65535.0 if image.mode.startswith("I") else max(float(values.max(initial=0.0)), 1.0)
-        image = Image.fromarray(np.uint8(np.clip(np.rint(values * (255.0 / top)), 0, 255)))
+        image = Image.fromarray(_eight_bits(values, top))
     if image.has_transparency_data:
         image = image.convert("RGBA")
         paper = Image.new("RGBA", image.size, "white")
         return Image.alpha_composite(paper, image).convert("RGB")
     return image.convert("RGB")
+
+
+def _eight_bits(values: NDArray[Any], top: float) -> NDArray[np.uint8]:
+    """Values (H, W) from 0 to top as bytes; some rows at a time, because floats take eight times as much memory."""
+    found = np.empty(values.shape, np.uint8)
+    rows = max(1, 2**18 // values.shape[1])
+    for start in range(0, len(values), rows):
+        part = values[start : start + rows] * np.float64(255.0 / top)
+        found[start : start + rows] = np.clip(np.rint(part, out=part), 0, 255, out=part)
+    return found
 
 
 def _from_array(array: NDArray[Any]) -> Image.Image:

@@ -27,13 +27,11 @@ def log(message: str, level: int = logging.INFO, **facts: object) -> None:
 
 
 def start_logging(level: str) -> None:
-    """Sends the service's log and the HTTP server's to standard error."""
+    """Sends every log to standard error: our own, the HTTP server's, and those of all libraries."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.captureWarnings(True)
-    for name in ("foro.serve", "uvicorn.error", "py.warnings"):  # uvicorn's access log is off: ours has the request id
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(level.upper())
-    if level == "info":
-        logging.getLogger("uvicorn.error").setLevel("WARNING")  # our own log says when it starts and stops
+    logging.basicConfig(handlers=[handler], level="WARNING", force=True)
+    LOGGER.setLevel(level.upper())
+    if level != "info":  # our own log says when the HTTP server starts and stops
+        logging.getLogger("uvicorn.error").setLevel(level.upper())

@@ -24,6 +24,7 @@ class ServeConfig:
     most_images: int = setting(64, "Images in one request.")
     most_megabytes: float = setting(32.0, "Megabytes of one request.")
     most_megapixels: float = setting(32.0, "Megapixels of one image.")
+    most_request_megapixels: float = setting(128.0, "Megapixels of all images of a request.")
     most_model_megabytes: float = setting(2048.0, "Megabytes of a model that is merged.")
     most_waiting: int = setting(512, "Images that may wait; more are turned away until there is room.")
     save_seconds: float = setting(30.0, "Quiet seconds after which what was learned goes into the model file.")
@@ -35,6 +36,7 @@ class ServeConfig:
             "most_images",
             "most_megabytes",
             "most_megapixels",
+            "most_request_megapixels",
             "most_model_megabytes",
             "most_waiting",
             "save_seconds",

@@ -31,7 +31,7 @@ SECURITY_HEADERS = [
 ]
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-_ROUTES = {"/", "/docs", "/healthz", "/metrics", "/openapi.json"} | {
+_ROUTES = {"/", "/docs", "/healthz", "/readyz", "/metrics", "/openapi.json"} | {
     f"/v1/{name}" for name in ("predict", "learn", "classes", "model", "merge", "undo")
 }
 
@@ -79,7 +79,7 @@ class Gate:
             self._metrics.answered(method if method in _METHODS else "other", route, status, seconds)
             log(
                 "request",
-                logging.DEBUG if route in ("/healthz", "/metrics") else logging.INFO,
+                logging.DEBUG if route in ("/healthz", "/readyz", "/metrics") else logging.INFO,
                 request_id=request_id,
                 method=method,
                 route=route,
@@ -89,6 +89,10 @@ class Gate:
             )
 
     def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            # A proxy before us may believe the other one, and take the rest of the body for a request.
+            detail = "Content-Length and Transfer-Encoding must not come together"
+            raise Problem(400, "malformed-request", detail, {"Connection": "close"})
         if seconds := self._rate.wait(_client(scope)):
             raise too_busy("too many requests from this address: slow down", seconds)
         self._access.check(scope["method"], scope["path"], headers)

@@ -17,7 +17,7 @@ def complete(description: dict[str, Any]) -> None:
     parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     for path, entries in description["paths"].items():
         for entry in entries.values():
-            if path != "/healthz":
+            if path not in ("/healthz", "/readyz"):
                 entry["security"] = [{"token": []}, {}]
             answers = entry["responses"]
             if "HTTPValidationError" in str(answers.get("422", {})):

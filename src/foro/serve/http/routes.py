@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, TypeVar
 
 from fastapi import FastAPI, Header, Query, Request
 from fastapi import Path as PathParameter
@@ -18,6 +18,7 @@ from foro.serve.http import schemas
 from foro.serve.http.bodies import read_images, read_model
 from foro.serve.http.metrics import MEDIA_TYPE as METRICS_MEDIA_TYPE
 from foro.serve.http.metrics import Metrics
+from foro.serve.http.multipart import malformed
 from foro.serve.problems import Problem
 from foro.serve.work.published_model import PublishedModel
 from foro.serve.work.service import Service
@@ -27,6 +28,7 @@ TOP = 5
 """Labels of an answer, unless it is asked for others."""
 DIGITS = 6
 
+Result = TypeVar("Result")
 Top = Annotated[int, Query(ge=0, le=1000, description="most labels of an answer; 0: up to 5")]
 Label = Annotated[str, PathParameter(min_length=1, description="the label, URL-encoded", examples=["dog"])]
 Key = Annotated[
@@ -49,7 +51,7 @@ class Json(JSONResponse):
 
 
 def add_routes(app: FastAPI, service: Service, counters: Metrics) -> None:
-    """Adds every route under ``/v1``, ``/healthz`` and ``/metrics``."""
+    """Adds every route under ``/v1``, ``/healthz``, ``/readyz`` and ``/metrics``."""
     _add_service_routes(app, service, counters)
     _add_predict(app, service, counters)
     _add_learn(app, service, counters)
@@ -71,6 +73,12 @@ def _add_service_routes(app: FastAPI, service: Service, counters: Metrics) -> No
                 "samples": published.samples,
             }
         )
+
+    @app.get("/readyz", responses={200: {"model": schemas.Ready}, 503: schemas.NOT_READY})
+    async def readyz() -> Response:
+        """Whether it can answer and what it learns can be kept; needs no token."""
+        await service.check_ready()
+        return Json({"status": "ready"})
 
     text = {"description": "Successful Response", "content": {"text/plain": {"schema": {"type": "string"}}}}
 
@@ -95,7 +103,7 @@ def _add_predict(app: FastAPI, service: Service, counters: Metrics) -> None:
                 raise Problem(409, "nothing-learned", "nothing has been learned yet: teach it something first")
             most = _top(body.top, top)
             with service.admission.hold_images(len(body.images)):
-                ticket = await service.predictor.ask(published.snapshot, body.images)
+                ticket = await _while_connected(request, service.predict(published.snapshot, body.images))
         counters.predicted.inc(sum(not isinstance(each, Problem) for each in ticket.results))
         labels = [str(label) for label in published.labels]
         results = [_result(each, labels, most) for each in ticket.results]
@@ -111,9 +119,9 @@ def _add_learn(app: FastAPI, service: Service, counters: Metrics) -> None:
     async def learn(request: Request, idempotency_key: Key = None) -> Response:
         """Learns images of one label, new or known; answered when it is on the disk."""
         with service.admission.hold_bytes() as held:
-            body = await read_images(request, service.config, held, service.predictor.pool)
+            body = await read_images(request, service.config, held, service.lessons)
             with service.admission.hold_images(len(body.images)):
-                answer = await service.learn(body.label, body.images, idempotency_key)
+                answer = await _while_connected(request, service.learn(body.label, body.images, idempotency_key))
         counters.learned.inc(0 if answer["replayed"] else answer["learned"])
         return Json(answer)
 
@@ -178,9 +186,25 @@ def _add_model_routes(app: FastAPI, service: Service) -> None:
         # Beside the model file, because that folder can be written; its name is ours, never the client's, and one that
         # the next start removes if this process is killed.
         prefix = f".{service.name}.{os.getpid()}."
-        with NamedTemporaryFile(dir=service.path.parent, prefix=prefix, suffix=".part") as file:
+        with (
+            service.admission.hold_upload(),
+            NamedTemporaryFile(dir=service.path.parent, prefix=prefix, suffix=".part") as file,
+        ):
             await read_model(request, file.file, service.config.most_model_megabytes)
             return Json(await service.merge(Path(file.name), idempotency_key))
+
+
+async def _while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
+    """What the work finds; work for a client that has hung up is given up. A change that has begun is finished."""
+    working, leaving = asyncio.create_task(work), asyncio.create_task(request.receive())
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise malformed("the connection was closed")
+        return working.result()
+    finally:
+        working.cancel()
+        leaving.cancel()
 
 
 def _top(given: object, asked: int) -> int:

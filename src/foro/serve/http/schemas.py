@@ -35,6 +35,10 @@ class Health(Shape):
     samples: int = Field(examples=[12])
 
 
+class Ready(Shape):
+    status: str = Field(examples=["ready"])
+
+
 class Choice(Shape):
     label: str = Field(examples=["cat"])
     confidence: float = Field(ge=0, le=1, examples=[0.93])
@@ -135,6 +139,7 @@ UPLOAD_PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 CONFLICT: dict[int | str, dict[str, Any]] = {409: _problem("This does not fit the state of the model.")}
 FULL = _problem("What was learned cannot be written to the disk.")
+NOT_READY = _problem("What it learns cannot be written to the disk.")
 MISSING: dict[int | str, dict[str, Any]] = {404: _problem("There is no such label.")}
 
 _FILES = {"type": "array", "minItems": 1, "items": {"type": "string", "contentMediaType": "image/*"}}

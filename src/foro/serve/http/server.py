@@ -15,11 +15,11 @@ from foro.durable import DurableLearner
 from foro.errors import InputError
 from foro.learner import Learner
 from foro.serve.http.asgi import create_app
+from foro.serve.http.connection import MOST_CONNECTIONS, Connection
 from foro.serve.logs import log, start_logging
 from foro.serve.service_config import ServeConfig
 from foro.serve.work.service import Service
 
-MOST_CONNECTIONS = 512
 KEEP_ALIVE_SECONDS = 30
 LONGEST_ENDING = 30
 """Seconds that requests in work have to end when the service stops."""
@@ -63,12 +63,12 @@ def http_server(service: Service) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             create_app(service),
+            http=Connection,
             log_config=None,
             access_log=False,
             server_header=False,
             proxy_headers=False,
             lifespan="on",
-            limit_concurrency=MOST_CONNECTIONS,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=LONGEST_ENDING,
         )

@@ -4,7 +4,7 @@ import { $, announce, count, make, sentence } from "./dom.js";
 import { discard, nextBatch, thumbnail } from "./pictures.js";
 
 const THUMBNAILS = 8;
-const TOO_MUCH = ["too-large", "too-many-images"]; // for one request
+const TOO_MUCH = ["too-large", "too-many-images", "too-many-pixels"]; // for one request
 
 export class Lesson {
   label;

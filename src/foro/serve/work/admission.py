@@ -9,6 +9,9 @@ from foro.serve.problems import too_busy
 
 MEGABYTE = 2**20
 
+MOST_UPLOADS = 4
+"""Models that may be on their way to the disk at once."""
+
 
 class Admission:
     """Counts bytes and images in work; for the event loop's thread only."""
@@ -18,6 +21,17 @@ class Admission:
         self._most_images = most_images
         self.bytes = 0
         self.images = 0
+        self.uploads = 0
+
+    @contextmanager
+    def hold_upload(self) -> Iterator[None]:
+        if self.uploads >= MOST_UPLOADS:
+            raise too_busy("too many models are being uploaded: try again later", 10)
+        self.uploads += 1
+        try:
+            yield
+        finally:
+            self.uploads -= 1
 
     @contextmanager
     def hold_images(self, count: int) -> Iterator[None]:

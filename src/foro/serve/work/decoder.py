@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 
 from PIL import Image
 
@@ -18,9 +19,20 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
 class Decoder:
     """Decodes; safe to be called by several threads."""
 
-    def __init__(self, preprocessing: Preprocessing, most_megapixels: float) -> None:
+    def __init__(self, preprocessing: Preprocessing, most_megapixels: float, most_in_all: float) -> None:
         self._preprocessing = preprocessing
         self._most_megapixels = most_megapixels
+        self._most_in_all = most_in_all
+
+    def check(self, images: Sequence[bytes | None]) -> None:
+        """Refuses images that would take too long together; a few bytes can claim to be a large image."""
+        pixels = sum(map(_pixels, images))
+        if len(images) > 1 and pixels > 1e6 * self._most_in_all:
+            raise Problem(
+                413,
+                "too-many-pixels",
+                f"these images have {pixels / 1e6:.0f} megapixels, more than the {self._most_in_all:g} of a request",
+            )
 
     def __call__(self, data: bytes | None) -> Image.Image | Problem:
         """The image, at the size to which preprocessing would resize it; or what is wrong with it."""
@@ -46,3 +58,12 @@ class Decoder:
                 return Problem(413, "too-many-pixels", "this image has far too many pixels")
             detail = str(error) if isinstance(error, InputError) else "this is not a readable image"
             return Problem(422, "unreadable-image", f"{detail}; JPEG, PNG, WebP, GIF, BMP, TIFF and AVIF are")
+
+
+def _pixels(data: bytes | None) -> int:
+    """How many pixels an image says that it has; 0 if that cannot be read."""
+    try:
+        with Image.open(io.BytesIO(data or b""), formats=FORMATS) as image:
+            return image.width * image.height
+    except Exception:  # decoding will say what is wrong
+        return 0

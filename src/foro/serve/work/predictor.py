@@ -55,6 +55,11 @@ class Ticket:
     def fail(self, error: Exception) -> None:
         self._loop.call_soon_threadsafe(self._finish, error)
 
+    @property
+    def over(self) -> bool:
+        """Whether nobody waits for it any more: the client has gone, or one of its images has failed."""
+        return self.done.done()
+
     def _finish(self, error: Exception | None) -> None:
         if self.done.done():
             return
@@ -72,7 +77,7 @@ class _Waiting:
 
 
 class Predictor:
-    """A few threads that decode, and one that runs the backbone."""
+    """A few threads that decode, and one that runs the backbone; what is to be learned never goes through them."""
 
     def __init__(self, backbone: Backbone, decoder: Decoder) -> None:
         self._backbone = backbone
@@ -101,6 +106,8 @@ class Predictor:
         self._thread.join()
 
     def _decode(self, ticket: Ticket, position: int, data: bytes | None) -> None:
+        if ticket.over:
+            return
         try:
             image = self._decoder(data)
             if isinstance(image, Problem):
@@ -127,12 +134,17 @@ class Predictor:
 
     def _next(self) -> list[_Waiting]:
         """What waits, as far as it shares a snapshot; empty when all is done."""
+        batch: list[_Waiting] = []
         with self._changed:
-            while not self._waiting and not self._closed:
-                self._changed.wait()
-            batch: list[_Waiting] = []
-            while self._waiting and len(batch) < TOGETHER:
-                if batch and self._waiting[0].ticket.snapshot is not batch[0].ticket.snapshot:
+            while not batch:
+                while not self._waiting and not self._closed:
+                    self._changed.wait()
+                if not self._waiting:
                     break
-                batch.append(self._waiting.popleft())
-            return batch
+                while self._waiting and len(batch) < TOGETHER:
+                    if batch and self._waiting[0].ticket.snapshot is not batch[0].ticket.snapshot:
+                        break
+                    first = self._waiting.popleft()
+                    if not first.ticket.over:
+                        batch.append(first)
+        return batch

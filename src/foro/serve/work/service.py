@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, BinaryIO
 
 from PIL import Image
@@ -18,11 +21,17 @@ from foro.serve.problems import Problem
 from foro.serve.service_config import ServeConfig
 from foro.serve.work.admission import MEGABYTE, Admission
 from foro.serve.work.decoder import Decoder
-from foro.serve.work.predictor import Predictor
+from foro.serve.work.predictor import Predictor, Ticket
 from foro.serve.work.published_model import PublishedModel
-from foro.serve.work.teacher import Teacher
+from foro.serve.work.teacher import NICENESS, Teacher
 from foro.serve.work.uploaded_model import read_other
+from foro.snapshot import Snapshot
 from foro.types import Label
+from foro.util.parallel import step_back
+from foro.util.threads import thread_count
+
+PROBED_FOR = 5.0
+"""Seconds after which it is tried anew whether the disk can be written to."""
 
 BODIES_AT_ONCE = 8
 """Bodies of the largest size that may be in memory together."""
@@ -37,19 +46,28 @@ class Service:
         self.name = self.path.name
         self.backbone = durable.learner.backbone
         self.admission = Admission(int(BODIES_AT_ONCE * config.most_megabytes * MEGABYTE), config.most_waiting)
-        self.decode = Decoder(self.backbone.preprocessing, config.most_megapixels)
+        self.decode = Decoder(self.backbone.preprocessing, config.most_megapixels, config.most_request_megapixels)
         self.predictor = Predictor(self.backbone, self.decode)
+        # Of its own, and behind the others: photographs take long to decode, and predictions must not queue for them.
+        self.lessons = ThreadPoolExecutor(max(1, thread_count() // 2), "foro-lesson", step_back, (NICENESS,))
         self.teacher = Teacher(durable, config.save_seconds)
+        self._could_write = -PROBED_FOR
 
     @property
     def published(self) -> PublishedModel:
         return self.teacher.published
 
+    async def predict(self, snapshot: Snapshot, images: Sequence[bytes | None]) -> Ticket:
+        """How likely each label of the snapshot is, for encoded images; or what is wrong with one."""
+        await asyncio.get_running_loop().run_in_executor(self.predictor.pool, self.decode.check, images)
+        return await self.predictor.ask(snapshot, images)
+
     async def learn(self, given: object, images: Sequence[bytes | None], key: str | None) -> dict[str, Any]:
         """Learns encoded images under the given label; those that cannot be read are skipped."""
         label = _text_label(given)
-        loop, pool = asyncio.get_running_loop(), self.predictor.pool
-        found = await asyncio.gather(*(loop.run_in_executor(pool, self.decode, data) for data in images))
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self.lessons, self.decode.check, images)
+        found = await asyncio.gather(*(loop.run_in_executor(self.lessons, self.decode, data) for data in images))
         skipped = [{"index": at, "detail": each.detail} for at, each in enumerate(found) if isinstance(each, Problem)]
         readable = [each for each in found if isinstance(each, Image.Image)]
         if not readable:
@@ -126,6 +144,15 @@ class Service:
         file = await self.teacher.make(change)
         return file, os.fstat(file.fileno()).st_size
 
+    async def check_ready(self) -> None:
+        """Refuses if what is learned could not be kept."""
+        if self.teacher.trouble is None and time.monotonic() - self._could_write < PROBED_FOR:
+            return
+        trouble = self.teacher.trouble or await asyncio.to_thread(_write_trouble, self.path)
+        if trouble is not None:
+            raise Problem(503, "cannot-write", "what it learns cannot be written to the disk")
+        self._could_write = time.monotonic()
+
     async def merge(self, uploaded: Path, key: str | None) -> dict[str, Any]:
         """Adds what the uploaded model has learned."""
 
@@ -142,7 +169,20 @@ class Service:
     def close(self) -> None:
         """Finishes what was asked for, saves, and lets go of the model."""
         self.predictor.close()
+        self.lessons.shutdown()
         self.teacher.close()
+
+
+def _write_trouble(model: Path) -> str | None:
+    """Why nothing can be written beside the model, if so: tried with a page of bytes."""
+    try:
+        with NamedTemporaryFile(dir=model.parent, prefix=f".{model.name}.{os.getpid()}.", suffix=".part") as file:
+            file.write(bytes(4096))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return str(error)
+    return None
 
 
 def _text_label(given: object) -> str:

@@ -46,6 +46,7 @@ class Teacher:
         self._jobs: deque[Job] = deque()
         self._changed = threading.Condition()
         self._closed = False
+        self.trouble: str | None = None  # why the model file could not be written; it is tried again
         self.published = PublishedModel.of(durable.learner)
         self._thread = threading.Thread(target=self._run, name="foro-teach", daemon=True)
         self._thread.start()
@@ -140,8 +141,11 @@ class Teacher:
         try:
             self._durable.save()
         except FoRoError as error:  # the journal has it, and it is tried again
-            log("the model file cannot be written", logging.ERROR, reason=str(error))
-        except Exception:
+            self.trouble = str(error)
+            log("the model file cannot be written", logging.ERROR, reason=self.trouble)
+        except Exception as error:
+            self.trouble = str(error)
             LOGGER.exception("the model file cannot be written")
         else:
+            self.trouble = None
             log("saved", samples=self.published.samples, classes=len(self.published.labels))
