@@ -215,15 +215,17 @@ class DurableLearner:
         with self._journal.group() as group:
             self._make(change, key, result, group)
 
-    def merge(self, other: Learner, *, key: str | None = None) -> None:
+    def merge(self, other: Learner, *, key: str | None = None, facts: dict[str, Any] | None = None) -> None:
         """Adds everything that another learner knows, as ``Learner.merge`` does, and saves at once.
 
-        Writing its statistics into the journal would take as long as writing the model file.
+        Writing its statistics into the journal would take as long as writing the model file. ``facts`` are kept with
+        the key, as for ``learn``.
         """
         if self._done(key, "merge") is not None:
             return
         change = self.learner.prepare_merge(other)
-        self._make(change, key, {"what": "merge", "when": change.when, "samples": other.head.samples}, None)
+        result = {"what": "merge", "when": change.when, "samples": other.head.samples, "facts": facts or {}}
+        self._make(change, key, result, None)
 
     def seen(self, key: str) -> dict[str, Any] | None:
         """What came of the change with this key: ``what`` and ``when``, of ``learn`` its ``report``; None: not made."""
@@ -294,6 +296,7 @@ class DurableLearner:
         Memory comes first, for only that tells whether the change can be made.
         """
         sequence, before = self.learner.ledger.sequence + 1, self.learner.adaptation
+        measured = self.learner.ledger.measured[-1:]  # in memory only until now
         with uninterrupted(), self._both_or_none(group):
             accuracy = self.learner.apply(change)
             self.learner.ledger.sequence = sequence
@@ -303,7 +306,8 @@ class DurableLearner:
                 self._save()
             else:
                 record = change_record(change, before)
-                group.commit({"sequence": sequence, "key": key, "result": result, **record.fields}, record.arrays)
+                fields = {"sequence": sequence, "key": key, "result": result, "measured": measured, **record.fields}
+                group.commit(fields, record.arrays)
         return accuracy
 
     @contextmanager

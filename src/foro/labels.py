@@ -100,6 +100,12 @@ def find_label(text: str, known: Sequence[Label]) -> Label | None:
     return next((label for label in known if str(label) == text), None)
 
 
+def similar_label(label: Label, known: Iterable[Label]) -> Label | None:
+    """Another label that differs in case and accents only: probably the same is meant."""
+    bare = _bare(label)
+    return next((each for each in known if str(each) != str(label) and _bare(each) == bare), None)
+
+
 def find_labels(written: Sequence[str], known: Sequence[Label], unknown: str) -> list[Label]:
     """The known labels that are meant, each once.
 
@@ -112,6 +118,12 @@ def listed(labels: Sequence[Label], most: int = 8) -> str:
     """The first labels, quoted, and how many more there are."""
     shown = ", ".join(map(repr, labels[:most])) or "none"
     return f"{shown} and {len(labels) - most} more" if len(labels) > most else shown
+
+
+def _bare(label: Label) -> str:
+    """A label without case and accents."""
+    apart = unicodedata.normalize("NFKD", str(label)).casefold()
+    return "".join(character for character in apart if not unicodedata.combining(character))
 
 
 def _find(text: str, known: Sequence[Label], unknown: str) -> Label:

@@ -97,7 +97,13 @@ class Ledger:
 
     def measure(self, accuracy: float, samples: int) -> None:
         """Writes down the accuracy that is to be expected after so many samples."""
-        self.measured.append((now(), accuracy, samples))
+        self.recall([(now(), accuracy, samples)])
+
+    def recall(self, measured: Sequence[Sequence[Any]]) -> None:
+        """Adds what was measured at some time, unless it is known."""
+        for when, accuracy, samples in measured:
+            if (when, accuracy, samples) not in self.measured[-1:]:
+                self.measured.append((when, accuracy, samples))
         if len(self.measured) > MOST_MEASURED:
             half = len(self.measured) // 2
             self.measured = self.measured[:half:2] + self.measured[half:]

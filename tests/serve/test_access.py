@@ -28,8 +28,9 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, tiny_backbone: Backbone) -
         yield client
 
 
-READING = [("GET", "/v1/classes"), ("GET", "/v1/model"), ("GET", "/metrics"), ("POST", "/v1/predict")]
+READING = [("GET", "/v1/classes"), ("GET", "/metrics"), ("POST", "/v1/predict")]
 TEACHING = [
+    ("GET", "/v1/model"),
     ("POST", "/v1/learn"),
     ("POST", "/v1/merge"),
     ("DELETE", "/v1/classes/nobody"),
@@ -51,12 +52,12 @@ def test_nothing_goes_without_a_token(guarded: httpx.Client, method: str, path: 
 @pytest.mark.parametrize(("method", "path"), TEACHING)
 def test_the_read_token_may_not_teach(guarded: httpx.Client, method: str, path: str) -> None:
     check_problem(guarded.request(method, path, headers=bearer(READ)), 403, "token-may-not-teach")
-    assert guarded.request(method, path, headers=bearer(TEACH)).status_code in (404, 415)
+    assert guarded.request(method, path, headers=bearer(TEACH)).status_code in (200, 404, 415)
 
 
 @pytest.mark.parametrize("token", [READ, TEACH])
 def test_both_tokens_may_read(guarded: httpx.Client, token: str) -> None:
-    for path in ("/v1/classes", "/v1/model", "/metrics"):
+    for path in ("/v1/classes", "/metrics"):
         assert guarded.get(path, headers=bearer(token)).status_code == 200
     answer = guarded.post("/v1/predict", files=form(stripes(0, 1)), headers=bearer(token))
     assert answer.json()["results"][0]["label"] == "flat"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -176,6 +177,33 @@ def test_what_was_learned_is_in_the_model_file_after_the_end(tmp_path: Path, tin
     with running(tmp_path, tiny_backbone) as (client, _):
         assert predict(client, stripes(0, 3, seed=1)).json()["results"] == before
         assert len(client.get("/v1/classes").json()["history"]) == 2  # one class has no accuracy
+
+
+def test_the_curve_of_accuracy_survives_a_crash(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    left = tmp_path / "left"
+    with running(tmp_path, tiny_backbone) as (client, _):
+        teach_all(client)
+        learn(client, "flat", stripes(0, 3, seed=3))
+        before = client.get("/v1/classes").json()["history"]
+        assert len(before) == 3
+        left.mkdir()  # what a crash at this moment would leave
+        for path in tmp_path.glob("stripes.foro*"):
+            if path.suffix != ".lock":
+                shutil.copy(path, left)
+    with running(left, tiny_backbone) as (client, _):
+        after = client.get("/v1/classes").json()["history"]
+        assert after[:-1] == before[:-1]
+        assert [after[-1][name] for name in ("accuracy", "samples")] == [
+            before[-1][name] for name in ("accuracy", "samples")
+        ]
+
+
+@pytest.mark.parametrize("label", ["FLAT", "flât", "Fla\u0301t"])
+def test_says_if_there_is_such_a_label_already(fresh: httpx.Client, label: str) -> None:
+    assert learn(fresh, "flat", stripes(0, 1)).json()["similar"] is None
+    assert learn(fresh, label, stripes(0, 1)).json()["similar"] == "flat"
+    assert learn(fresh, label, stripes(0, 2)).json()["similar"] is None  # once
+    assert learn(fresh, "flatter", stripes(0, 1)).json()["similar"] is None
 
 
 def test_a_quiet_service_saves(tmp_path: Path, tiny_backbone: Backbone) -> None:

@@ -59,6 +59,8 @@ def test_merging_is_learning_both(tmp_path: Path, tiny_backbone: Backbone, other
         assert answer == {"classes": 6, "samples": 42, "added": 24, "replayed": False}
         again = send(client, other, **{"Idempotency-Key": "other"}).json()
         assert again == {**answer, "replayed": True}
+        own = client.get("/v1/model").content
+        check_problem(send(client, own, **{"Idempotency-Key": "other"}), 422, "key-reused")
         assert {each["label"]: each["count"] for each in client.get("/v1/classes").json()["classes"]} == {
             "flat": 10,
             "steep": 6,
@@ -148,6 +150,13 @@ def test_statistics_that_make_no_sense_never_touch_the_model(
             labels=[{}, [], 1.5, None, "x", "y"][: len(metadata["encoder"]["labels"])]
         )
     )
+    for label in ("", "a\nb", "x" * 5000, "a\u200bb", "\u202ea", "e\u0301", " a", 1.5):
+        for place in (0, -1):  # the last one is forgotten
+
+            def rename(_: Any, metadata: dict[str, Any], place: int = place, label: object = label) -> None:
+                metadata["encoder"]["labels"][place] = label
+
+            refused(rename)
     refused(lambda _, metadata: metadata["encoder"].update(samples=-1))
     refused(lambda _, metadata: metadata["encoder"].update(samples="many"))
     refused(lambda _, metadata: metadata["config"].update(policy="dance"))

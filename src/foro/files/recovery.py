@@ -154,6 +154,7 @@ def _replay(journal: JournalReader, learner: Changeable, path: Path) -> int:
     replayed = 0
     for number, commit in enumerate(journal.commits()):
         if commit.fields["sequence"] > learner.ledger.sequence:
+            learner.ledger.recall(commit.fields.get("measured", []))
             with explained(path):
                 change = recorded_change(commit, partial(journal.parts, number), learner)
             learner.apply(change)

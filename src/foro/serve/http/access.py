@@ -19,6 +19,8 @@ def needed(method: str, path: str) -> Level:
         return "read"
     if not path.startswith("/v1/"):
         return "open"
+    if path == "/v1/model":  # it has the keys of all who taught, and what is needed to teach on
+        return "teach"
     return "read" if method in ("GET", "HEAD") or path == "/v1/predict" else "teach"
 
 
@@ -49,7 +51,7 @@ class Access:
         if teaches or (reads and level == "read"):
             return
         if reads:
-            raise Problem(403, "token-may-not-teach", "this token may predict, but not teach")
+            raise Problem(403, "token-may-not-teach", "this token may predict, but neither teach nor have the model")
         missing = "this needs a token: send Authorization: Bearer TOKEN"
         raise Problem(
             401,

@@ -171,8 +171,11 @@ def _too_many(most_images: int) -> Problem:
 
 def _from_json(raw: bytearray, most_images: int) -> Body:
     # Before anything is made of it: a few megabytes can hold millions of empty values. Base64 has none of these marks.
-    if sum(raw.count(mark) for mark in b'",[{') > PUNCTUATION * (most_images + PUNCTUATION):
+    most = PUNCTUATION * (most_images + PUNCTUATION)
+    if raw.count(b'"') + raw.count(b",") > most:
         raise _too_many(most_images)
+    if raw.count(b"[") + raw.count(b"{") > most:
+        raise malformed("it has too many lists and objects")
     try:
         content = json.loads(raw)
     except (ValueError, RecursionError):

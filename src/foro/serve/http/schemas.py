@@ -76,6 +76,10 @@ class Learned(Shape):
     """What was learned is on the disk when this is sent."""
 
     label: str = Field(examples=["cat"])
+    similar: str | None = Field(
+        description="a label that was there already, and differs from a new one in case and accents only",
+        examples=["Cat"],
+    )
     learned: int = Field(description="images that were learned", examples=[3])
     count: int = Field(description="images of this label so far", examples=[8])
     skipped: list[Skipped] = Field(description="images that could not be read")

@@ -16,7 +16,7 @@ from PIL import Image
 
 from foro.durable import DurableLearner
 from foro.errors import InputError
-from foro.labels import check_label, find_label
+from foro.labels import check_label, find_label, similar_label
 from foro.serve.problems import Problem
 from foro.serve.service_config import ServeConfig
 from foro.serve.work.admission import MEGABYTE, Admission
@@ -78,8 +78,10 @@ class Service:
             done = durable.seen(key) if key is not None else None
             encoder = durable.learner.head
             (name,) = encoder.known_as([label])
+            similar = similar_label(name, encoder.counts) if name not in encoder.counts else None
             facts = {
                 "label": label,
+                "similar": None if similar is None else str(similar),
                 "count": encoder.counts.get(name, 0) + len(readable),
                 "samples": encoder.samples + len(readable),
                 "skipped": skipped,
@@ -97,6 +99,7 @@ class Service:
         facts, replayed = await self.teacher.make(change)
         return {
             "label": label,
+            "similar": facts.get("similar"),
             "learned": facts["learned"],
             "count": facts["count"],
             "skipped": facts["skipped"],
@@ -155,12 +158,17 @@ class Service:
 
     async def merge(self, uploaded: Path, key: str | None) -> dict[str, Any]:
         """Adds what the uploaded model has learned."""
+        digest = await asyncio.to_thread(_digest, uploaded)
 
         def change(durable: DurableLearner) -> tuple[int, bool]:
             done = durable.seen(key) if key is not None else None
+            if done is not None and done["what"] == "merge":
+                if done["facts"].get("model") != digest:
+                    raise Problem(422, "key-reused", "this Idempotency-Key came before with another model")
+                return done["samples"], True
             other = read_other(uploaded, durable.learner)
-            durable.merge(other, key=key)
-            return other.head.samples, done is not None
+            durable.merge(other, key=key, facts={"model": digest})
+            return other.head.samples, False
 
         added, replayed = await self.teacher.make(change)
         published = self.published
@@ -171,6 +179,14 @@ class Service:
         self.predictor.close()
         self.lessons.shutdown()
         self.teacher.close()
+
+
+def _digest(path: Path) -> str:
+    found = sha256()
+    with open(path, "rb") as file:
+        while piece := file.read(2**20):
+            found.update(piece)
+    return found.hexdigest()
 
 
 def _write_trouble(model: Path) -> str | None:

@@ -47,6 +47,8 @@ class Teacher:
         self._changed = threading.Condition()
         self._closed = False
         self.trouble: str | None = None  # why the model file could not be written; it is tried again
+        if durable.recovered:  # the last accuracy was not on the disk yet
+            self._measure()
         self.published = PublishedModel.of(durable.learner)
         self._thread = threading.Thread(target=self._run, name="foro-teach", daemon=True)
         self._thread.start()
@@ -126,14 +128,17 @@ class Teacher:
             job.made.set_exception(error)
 
     def _publish(self) -> None:
-        learner = self._durable.learner
         try:
-            accuracy = learner.head.estimate().accuracy if learner.labels else None
-            if accuracy is not None:
-                learner.ledger.measure(accuracy, learner.head.samples)
-            self.published = PublishedModel.of(learner)
+            self._measure()
+            self.published = PublishedModel.of(self._durable.learner)
         except Exception:
             LOGGER.exception("the classifier could not be made anew: predictions go on with the last one")
+
+    def _measure(self) -> None:
+        learner = self._durable.learner
+        accuracy = learner.head.estimate().accuracy if learner.labels else None
+        if accuracy is not None:
+            learner.ledger.measure(accuracy, learner.head.samples)
 
     def _save(self) -> None:
         if not self._durable.journal_bytes:

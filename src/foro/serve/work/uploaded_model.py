@@ -31,7 +31,9 @@ def read_other(path: Path, mine: Learner) -> Learner:
         if not all(np.isfinite(array).all() for array in arrays.values() if array.dtype.kind == "f"):
             raise ValueError("a number is not finite")
         other = Learner.from_state(arrays, metadata, "the uploaded file", mine.backbone)
-        check_labels(other.labels)
+        every = [*other.head.counts, *other.head.forgotten]
+        if check_labels(every) != every:
+            raise ValueError("a label is not written as ours are")
         if min(other.head.counts.values(), default=0) < 0 or not 0 <= other.head.samples < 2**53:
             raise ValueError("a count is negative")
     except Problem:
