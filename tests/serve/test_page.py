@@ -436,6 +436,53 @@ def test_fits_a_phone(visit: Open, tmp_path: Path) -> None:
         assert box["height"] >= 38, "large enough for a thumb"
 
 
+@pytest.mark.parametrize("width", [320, 360])
+def test_a_turned_phone_is_filled_both_ways(visit: Open, tmp_path: Path, width: int) -> None:
+    page = visit(viewport={"width": 740, "height": width}, has_touch=True, is_mobile=True)
+    for seed in range(2):
+        for kind, name in enumerate(["flat", "steep"]):
+            teach(page, name, striped(tmp_path, kind, seed=seed))
+    ask(page, *striped(tmp_path, 0, 6, seed=9))
+    for size in ({"width": width, "height": 740}, {"width": 740, "height": width}, {"width": width, "height": 740}):
+        page.set_viewport_size(size)  # type: ignore[arg-type]
+        for name in ("Try", "Teach", "Classes"):
+            page.get_by_role("tab", name=name).tap()
+            expect(page.get_by_role("tabpanel")).to_have_count(1)
+            page.wait_for_timeout(100)
+            assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], name
+        for box in page.locator("#chart, #classes-panel .card").all():
+            assert box.evaluate("(element) => element.getBoundingClientRect().right") <= size["width"]
+        outside = "(svg) => [...svg.querySelectorAll('text')].filter((text) => { const [a, b] = [text, svg]"
+        outside += (
+            ".map((each) => each.getBoundingClientRect()); return a.left < b.left || a.right > b.right; }).length"
+        )
+        assert page.locator("#chart svg").evaluate(outside) == 0
+
+
+def test_live_rows_stay_where_they_are(taught: Page) -> None:
+    rows = taught.evaluate(
+        """async () => {
+          const { showBars } = await import("./static/bars.js");
+          const list = document.createElement("ol");
+          const show = (...shares) => {
+            showBars(list, shares.map(([label, confidence]) => ({ label, confidence })), true);
+            return [...list.children].map((row) => row.label + (row.classList.contains("best") ? "!" : "")).join(" ");
+          };
+          return [show(["a", 0.6], ["b", 0.4]), show(["b", 0.7], ["a", 0.3]), show(["c", 0.5], ["a", 0.3])];
+        }"""
+    )
+    assert rows == ["a! b", "a b!", "a c!"]
+
+
+def test_a_second_tab_follows(taught: Page, tmp_path: Path) -> None:
+    other = taught.context.new_page()
+    other.goto(taught.url.partition("#")[0] + "#classes")
+    expect(other.locator("#rows tr")).to_have_count(2)
+    teach(taught, "wide", striped(tmp_path, 2))
+    expect(other.locator("#rows tr")).to_have_count(3)
+    expect(other.locator("#status")).to_have_text(re.compile("3.classes · 18.pictures"))
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_light_and_dark(visit: Open, scheme: str) -> None:
     page = visit(color_scheme=scheme)

@@ -196,7 +196,7 @@ def _add_model_routes(app: FastAPI, service: Service) -> None:
 
 async def _while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
     """What the work finds; work for a client that has hung up is given up. A change that has begun is finished."""
-    working, leaving = asyncio.create_task(work), asyncio.create_task(request.receive())
+    working, leaving = asyncio.create_task(work), asyncio.ensure_future(request.receive())
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():

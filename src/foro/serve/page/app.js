@@ -2,12 +2,13 @@
 import { health } from "./api.js";
 import { startClasses } from "./classes.js";
 import { $, count, notice } from "./dom.js";
-import { onKnown, refresh } from "./knowledge.js";
+import { known, onKnown, refresh } from "./knowledge.js";
 import { startTeach } from "./teach.js";
 import { askForToken, token } from "./token.js";
 import { startTry } from "./try.js";
 
 const PANELS = ["try", "teach", "classes"];
+const WATCH = 5_000; // milliseconds between two looks at what others have taught
 
 const teach = startTeach({ open });
 const parts = {
@@ -69,6 +70,16 @@ onKnown(({ loaded, classes, samples }) => {
   if (!loaded) return;
   $("#status").textContent = `${count(classes.length, "class", "classes")} · ${count(samples, "picture")}`;
 });
+
+/** Another tab, or another person, may have taught or forgotten something. */
+async function watch() {
+  if (document.hidden || !known.loaded) return;
+  const { classes, samples } = await health();
+  if (classes !== known.classes.length || samples !== known.samples) await refresh();
+}
+
+setInterval(() => watch().catch(() => {}), WATCH); // if it does not answer, the next thing that is asked says so
+document.addEventListener("visibilitychange", () => watch().catch(() => {}));
 
 $("#change-token").hidden = !token();
 $("#change-token").addEventListener("click", async () => {

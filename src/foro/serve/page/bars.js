@@ -1,28 +1,34 @@
-// A bar per class. Rows glide to their new place and length, unless the reader wants no motion.
+// A bar per class. Bars glide to their new length, unless the reader wants no motion; rows never pass over each other.
 import { make, percent } from "./dom.js";
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const GLIDE = { duration: 250, easing: "ease-out" };
 
-/** Shows the best classes, best first, as rows of a list. */
-export function showBars(list, top) {
-  const old = new Map([...list.children].map((row) => [row.label, { row, top: row.offsetTop }]));
-  const rows = top.map(({ label }) => old.get(label)?.row ?? newRow(label));
-  if (rows.length !== list.children.length || rows.some((row, rank) => row !== list.children[rank])) {
+/** Shows the best classes as rows of a list: best first, or `steady`, each where it was before. */
+export function showBars(list, top, steady = false) {
+  const old = new Map([...list.children].map((row) => [row.label, row]));
+  const rows = (steady ? inPlace([...old.keys()], top) : top).map(({ label }) => old.get(label) ?? newRow(label));
+  if (rows.length !== list.children.length || rows.some((row, place) => row !== list.children[place])) {
     list.replaceChildren(...rows);
   }
-  rows.forEach((row, rank) => {
+  const shares = new Map(top.map(({ label, confidence }) => [label, confidence]));
+  for (const row of rows) {
     const [, track, number] = row.children;
-    const share = top[rank].confidence;
+    const share = shares.get(row.label);
     const before = track.firstChild.style.width || "0%";
     track.firstChild.style.width = `${100 * share}%`;
     number.textContent = percent(share);
-    row.classList.toggle("best", rank === 0);
-    if (still.matches) return;
-    track.firstChild.animate({ width: [before, `${100 * share}%`] }, GLIDE);
-    const moved = old.has(row.label) ? old.get(row.label).top - row.offsetTop : 0;
-    if (moved) row.animate({ transform: [`translateY(${moved}px)`, "none"] }, GLIDE);
-  });
+    row.classList.toggle("best", row.label === top[0].label);
+    if (!still.matches) track.firstChild.animate({ width: [before, `${100 * share}%`] }, GLIDE);
+  }
+}
+
+/** The entries of `top`, those that were shown in their old places; newcomers take the places of those that left. */
+function inPlace(shown, top) {
+  const known = new Map(top.map((each) => [each.label, each]));
+  const newcomers = top.filter(({ label }) => !shown.includes(label));
+  const places = shown.map((label) => known.get(label) ?? newcomers.shift()).filter(Boolean);
+  return [...places, ...newcomers];
 }
 
 function newRow(label) {

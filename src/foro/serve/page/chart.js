@@ -3,7 +3,7 @@ import { clock, count, percent } from "./dom.js";
 
 const HEIGHT = 200;
 const DOTS = 40; // more lessons are a line without dots
-const MARGIN = { left: 44, right: 56, top: 16, bottom: 28 };
+const MARGIN = { left: 52, right: 72, top: 16, bottom: 28 };
 
 /** Draws the history into a box, again whenever the box changes its width. */
 export function drawChart(box, history) {

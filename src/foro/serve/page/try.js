@@ -134,7 +134,7 @@ function showAnswer({ answer, trouble }) {
   $(".verdict .doubt", panel).textContent = sure ? "" : "Not sure. Perhaps";
   $(".verdict .name", panel).textContent = answer.label;
   $(".verdict .confidence", panel).textContent = `${percent(answer.confidence)} sure`;
-  showBars($(".bars", panel), answer.top);
+  showBars($(".bars", panel), answer.top, !$(".camera", panel).hidden);
   const hidden = known.classes.length - answer.top.length;
   $("#try-more").textContent = hidden > 0 ? `and ${count(hidden, "class", "classes")} less likely` : "";
   if (known.classes.length === 1) $("#try-more").textContent = "It knows nothing else yet: teach it a second class to compare with.";

@@ -64,6 +64,6 @@ def _pixels(data: bytes | None) -> int:
     """How many pixels an image says that it has; 0 if that cannot be read."""
     try:
         with Image.open(io.BytesIO(data or b""), formats=FORMATS) as image:
-            return image.width * image.height
+            return int(image.width * image.height)
     except Exception:  # decoding will say what is wrong
         return 0
