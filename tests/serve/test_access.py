@@ -28,15 +28,25 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, tiny_backbone: Backbone) -
         yield client
 
 
-READING = [("GET", "/v1/classes"), ("GET", "/metrics"), ("POST", "/v1/predict")]
+READING = [("GET", "/v1/classes"), ("GET", "/v1/report"), ("GET", "/metrics"), ("POST", "/v1/predict")]
 TEACHING = [
     ("GET", "/v1/model"),
+    ("GET", "/v1/onnx"),
     ("POST", "/v1/learn"),
     ("POST", "/v1/merge"),
     ("DELETE", "/v1/classes/nobody"),
     ("POST", "/v1/classes/nobody/restore"),
 ]
-OPEN = ["/", "/static/app.js", "/healthz", "/readyz", "/openapi.json", "/docs"]
+OPEN = [
+    "/",
+    "/static/app.js",
+    "/manifest.webmanifest",
+    "/service_worker.js",
+    "/healthz",
+    "/readyz",
+    "/openapi.json",
+    "/docs",
+]
 
 
 @pytest.mark.parametrize(("method", "path"), READING + TEACHING)

@@ -30,6 +30,8 @@ OPERATIONS = [
     ("POST", "/v1/classes/{label}/restore"),
     ("DELETE", "/v1/classes/{label}"),
     ("GET", "/v1/model"),
+    ("GET", "/v1/onnx"),
+    ("GET", "/v1/report"),
     ("POST", "/v1/merge"),
 ]
 CHECKS = [

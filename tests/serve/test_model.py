@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from foro.backbones import Backbone, load_backbone
 from foro.files import read_model, write_model
+from foro.files.export.exporter import run_onnx
+from foro.images.load import load_image
 from foro.learner import Learner
 from tests.backbones.reference import tiny_checkpoint
 from tests.conftest import textures
@@ -43,6 +47,27 @@ def test_the_download_is_the_model(client: httpx.Client, tmp_path: Path, tiny_ba
     (tmp_path / "got.foro").write_bytes(answer.content)
     learner = Learner.load(tmp_path / "got.foro", tiny_backbone)
     assert learner.head.counts == dict.fromkeys(CLASSES, 6)
+
+
+def test_the_onnx_file_says_what_the_service_says(
+    tmp_path: Path, client: httpx.Client, tiny_backbone: Backbone
+) -> None:
+    answer = client.get("/v1/onnx")
+    assert answer.headers["content-disposition"] == 'attachment; filename="model.onnx"'
+    (tmp_path / "got.onnx").write_bytes(answer.content)
+    image = stripes(1, 1, seed=1)[0]
+    crop = tiny_backbone.preprocessing.crop(load_image(Image.open(io.BytesIO(image))))
+    found = run_onnx(tmp_path / "got.onnx", [crop])[0]
+    (result,) = predict(client, [image]).json()["results"]
+    assert found[1:].max() == pytest.approx(result["confidence"], abs=1e-4)
+
+
+def test_the_report_names_every_class(client: httpx.Client, fresh: httpx.Client) -> None:
+    answer = client.get("/v1/report")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert all(label in answer.text for label in CLASSES)
+    assert fresh.get("/v1/report").status_code == 200
+    check_problem(fresh.get("/v1/onnx"), 409, "nothing-learned")
 
 
 def test_even_a_model_that_knows_nothing_can_be_had(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from glob import escape
@@ -36,7 +37,7 @@ def remove_leftovers(path: Path) -> None:
         writer = leftover.name.split(".")[-3]
         if not (writer.isdigit() and _runs(int(writer))):
             with suppress(OSError):
-                leftover.unlink()
+                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
 
 def _runs(process: int) -> bool:

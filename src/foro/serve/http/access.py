@@ -19,7 +19,7 @@ def needed(method: str, path: str) -> Level:
         return "read"
     if not path.startswith("/v1/"):
         return "open"
-    if path == "/v1/model":  # it has the keys of all who taught, and what is needed to teach on
+    if path in ("/v1/model", "/v1/onnx"):  # the former has the keys of all who taught, too
         return "teach"
     return "read" if method in ("GET", "HEAD") or path == "/v1/predict" else "teach"
 

@@ -18,7 +18,8 @@ from foro.serve.service_config import ServeConfig
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
-    "media-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "media-src 'self' blob:; manifest-src 'self'; worker-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 SECURITY_HEADERS = [
     (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
@@ -31,9 +32,16 @@ SECURITY_HEADERS = [
 ]
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-_ROUTES = {"/", "/docs", "/healthz", "/readyz", "/metrics", "/openapi.json"} | {
-    f"/v1/{name}" for name in ("predict", "learn", "classes", "model", "merge", "undo")
-}
+_ROUTES = {
+    "/",
+    "/docs",
+    "/service_worker.js",
+    "/manifest.webmanifest",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/openapi.json",
+} | {f"/v1/{name}" for name in ("predict", "learn", "classes", "model", "onnx", "report", "merge", "undo")}
 
 
 class Gate:
@@ -105,7 +113,8 @@ def route_of(path: str) -> str:
     if path.startswith("/static/"):
         return "/static"
     if path.startswith("/v1/classes/"):
-        return "/v1/classes/{label}/restore" if path.endswith("/restore") else "/v1/classes/{label}"
+        verb = path.rpartition("/")[2]
+        return f"/v1/classes/{{label}}/{verb}" if verb in ("restore", "rename") else "/v1/classes/{label}"
     return "other"
 
 

@@ -22,6 +22,7 @@ MEDIA_TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".png": "image/png",
     ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
 }
 
 
@@ -59,6 +60,12 @@ def add_page(app: FastAPI) -> None:
         if "index.html" not in files:
             raise Problem(404, "not-found", "this installation has no page")
         return send(request, files["index.html"])
+
+    @app.get("/service_worker.js", include_in_schema=False)
+    @app.get("/manifest.webmanifest", include_in_schema=False)
+    async def beside(request: Request) -> Response:
+        """Files whose address says what they are for: the page beside them, and all below."""
+        return send(request, files[request.url.path.rpartition("/")[2]])
 
     @app.get("/static/{name}", include_in_schema=False)
     async def static(request: Request, name: str) -> Response:

@@ -12,8 +12,9 @@ from typing import Annotated, Any, BinaryIO, TypeVar
 
 from fastapi import FastAPI, Header, Query, Request
 from fastapi import Path as PathParameter
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 
+from foro.ledger import now
 from foro.serve.http import schemas
 from foro.serve.http.bodies import read_images, read_model
 from foro.serve.http.metrics import MEDIA_TYPE as METRICS_MEDIA_TYPE
@@ -23,6 +24,7 @@ from foro.serve.problems import Problem
 from foro.serve.work.published_model import PublishedModel
 from foro.serve.work.service import Service
 from foro.snapshot import best_labels
+from foro.util.html import render
 
 TOP = 5
 """Labels of an answer, unless it is asked for others."""
@@ -161,7 +163,7 @@ def _add_model_routes(app: FastAPI, service: Service) -> None:
         response_class=Response,
         responses={
             200: {"description": "The model file.", "content": binary},
-            **_picked(schemas.PROBLEMS, 401, 421, 429),
+            **_picked(schemas.PROBLEMS, 401, 403, 421, 429),
             507: schemas.FULL,
         },
     )
@@ -170,6 +172,38 @@ def _add_model_routes(app: FastAPI, service: Service) -> None:
         file, size = await service.saved_file()
         headers = {"Content-Length": str(size), "Content-Disposition": 'attachment; filename="model.foro"'}
         return StreamingResponse(_pieces(file), headers=headers, media_type="application/octet-stream")
+
+    @app.get(
+        "/v1/onnx",
+        response_class=Response,
+        responses={
+            200: {"description": "The ONNX file.", "content": binary},
+            **_picked(schemas.UPLOAD_PROBLEMS, 401, 403, 421, 422, 429),
+            **schemas.CONFLICT,
+            507: schemas.FULL,
+        },
+    )
+    async def onnx() -> Response:
+        """One ONNX graph from an image's bytes to probabilities, for any program with an ONNX runtime."""
+        file, size = await service.onnx_file()
+        headers = {"Content-Length": str(size), "Content-Disposition": 'attachment; filename="model.onnx"'}
+        return StreamingResponse(_pieces(file), headers=headers, media_type="application/octet-stream")
+
+    page = {"text/html": {"schema": {"type": "string"}}}
+
+    @app.get(
+        "/v1/report",
+        response_class=Response,
+        responses={
+            200: {"description": "The report.", "content": page},
+            **_picked(schemas.PROBLEMS, 401, 421, 429),
+        },
+    )
+    async def report() -> Response:
+        """What the model knows, and how well, as a page that needs nothing else."""
+        values = {"model": service.name, "backbone": service.backbone.name, "time": now()}
+        html = render("serve/http/templates/report.html.j2", **values, **_classes(service.published))
+        return HTMLResponse(html, headers={"Content-Disposition": 'attachment; filename="report.html"'})
 
     @app.post(
         "/v1/merge",

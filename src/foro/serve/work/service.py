@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import Any, BinaryIO
 
 from PIL import Image
 
 from foro.durable import DurableLearner
-from foro.errors import InputError
+from foro.errors import FoRoError, InputError
 from foro.labels import check_label, find_label, similar_label
 from foro.serve.problems import Problem
 from foro.serve.service_config import ServeConfig
@@ -52,6 +52,7 @@ class Service:
         self.lessons = ThreadPoolExecutor(max(1, thread_count() // 2), "foro-lesson", step_back, (NICENESS,))
         self.teacher = Teacher(durable, config.save_seconds)
         self._could_write = -PROBED_FOR
+        self._exporting = asyncio.Lock()  # one at a time: it takes the memory of a whole backbone
 
     @property
     def published(self) -> PublishedModel:
@@ -147,6 +148,15 @@ class Service:
         file = await self.teacher.make(change)
         return file, os.fstat(file.fileno()).st_size
 
+    async def onnx_file(self) -> tuple[BinaryIO, int]:
+        """One ONNX graph from an image to probabilities, checked against the model, open."""
+        snapshot = self.published.snapshot
+        if snapshot is None:
+            raise Problem(409, "nothing-learned", "nothing has been learned yet: teach it something first")
+        async with self._exporting:
+            file = await asyncio.to_thread(_export, snapshot, self.path)
+        return file, os.fstat(file.fileno()).st_size
+
     async def check_ready(self) -> None:
         """Refuses if what is learned could not be kept."""
         if self.teacher.trouble is None and time.monotonic() - self._could_write < PROBED_FOR:
@@ -187,6 +197,22 @@ def _digest(path: Path) -> str:
         while piece := file.read(2**20):
             found.update(piece)
     return found.hexdigest()
+
+
+def _export(snapshot: Snapshot, model: Path) -> BinaryIO:
+    from foro.files.export import export_model  # here for start-up time
+
+    part = {"dir": model.parent, "prefix": f".{model.name}.{os.getpid()}.", "suffix": ".part"}
+    try:
+        with TemporaryDirectory(**part) as folder:
+            files = export_model(snapshot, Path(folder) / "model.onnx").files
+            if len(files) > 1:
+                raise Problem(422, "cannot-export", "this model is too large for one file: use foro export")
+            return open(files[0], "rb")
+    except FoRoError as error:
+        raise Problem(422, "cannot-export", str(error)) from None
+    except OSError:
+        raise Problem(507, "cannot-write", "there is no room to write the ONNX file") from None
 
 
 def _write_trouble(model: Path) -> str | None:
