@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -20,6 +21,9 @@ pytest.importorskip("playwright.sync_api", reason='needs playwright: pip install
 
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
+from foro.learner import Learner
+from foro.serve.http.page_files import FOLDER
+from tests.conftest import textures
 from tests.serve.browser import launch, opened, striped, teach
 from tests.serve.running import running
 
@@ -89,7 +93,8 @@ def test_teaches_two_classes_and_tells_them_apart(page: Page, tmp_path: Path) ->
     for kind, name in enumerate(["flat", "steep"]):
         ask(page, striped(tmp_path, kind, 1, seed=9)[0])
         expect(page.locator(".verdict .name")).to_have_text(name)
-        expect(page.locator(".bars li")).to_have_count(2)
+        expect(page.locator("#try-bars li")).to_have_count(2)
+        expect(page.locator("#try-none")).to_contain_text("None of these")
         expect(page.locator("#announcement")).to_contain_text(name)
 
 
@@ -105,35 +110,53 @@ def test_several_pictures_are_judged_at_once(taught: Page, tmp_path: Path) -> No
 
 def test_a_wrong_answer_is_put_right(taught: Page, tmp_path: Path) -> None:
     ask(taught, striped(tmp_path, 2, 1)[0])
-    taught.get_by_role("button", name="Not right?").click()
-    expect(taught.get_by_label("What is it?")).to_be_focused()
+    taught.get_by_role("button", name="None of these").click()
+    expect(taught.get_by_label("Teach this as …")).to_be_focused()
     taught.keyboard.type("wide")
-    expect(taught.locator("#teach-waiting")).to_have_text(re.compile("Teach 1.picture of wide"))
     taught.keyboard.press("Enter")
-    expect(taught.locator(".lesson h2").first).to_have_text("wide")
+    expect(taught.locator("#notice")).to_contain_text(re.compile("Learned 1.picture of wide"))
     expect(taught.locator("#status")).to_have_text(re.compile("3.classes · 13.pictures"))
-    go(taught, "Try")  # the picture is still there, and judged anew
+    expect(taught.locator("#try-bars li")).to_have_count(3)  # the picture is still there, and judged anew
     expect(taught.locator(".verdict .name")).to_have_text("wide")
 
 
-def test_a_picture_that_is_not_named_after_all_is_not_taught(taught: Page, tmp_path: Path) -> None:
-    def correct() -> None:
-        ask(taught, striped(tmp_path, 2, 1)[0])
-        taught.get_by_role("button", name="Not right?").click()
-        expect(taught.locator("#waiting-pictures img")).to_have_count(1)
+def test_a_tap_on_a_bar_teaches(taught: Page, tmp_path: Path) -> None:
+    ask(taught, striped(tmp_path, 0, 1, seed=9)[0])
+    taught.get_by_title("Teach this as flat").click()  # yes, it is
+    expect(taught.locator("#notice")).to_contain_text(re.compile("Learned 1.picture of flat"))
+    expect(taught.locator("#status")).to_have_text(re.compile("2.classes · 13.pictures"))
+    ask(taught, striped(tmp_path, 1, 1, seed=9)[0])
+    taught.get_by_title("Teach this as steep").focus()
+    taught.keyboard.press("Enter")
+    expect(taught.locator("#status")).to_have_text(re.compile("2.classes · 14.pictures"))
+    go(taught, "Teach")
+    expect(taught.locator(".lesson h2")).to_have_text(["steep", "flat", "steep", "flat"])
 
-    correct()
+
+def test_what_is_none_of_them_is_said(taught: Page, tmp_path: Path) -> None:
+    unknown = {"label": "flat", "confidence": 0.9, "unknown": 0.8}
+    unknown["top"] = [{"label": "flat", "confidence": 0.9}, {"label": "steep", "confidence": 0.1}]  # type: ignore[assignment]
+    taught.route("**/v1/predict*", lambda route: route.fulfill(json={"results": [unknown], "model_version": 1}))
+    ask(taught, striped(tmp_path, 2, 1)[0])
+    expect(taught.locator(".verdict .name")).to_have_text("None of these")
+    expect(taught.locator("#try-none .number")).to_have_text(re.compile("80.%"))
+    expect(taught.locator("#try-bars .number")).to_have_text([re.compile("18.%"), re.compile("2.%")])
+
+
+def test_a_picture_that_is_not_named_after_all_is_not_taught(taught: Page, tmp_path: Path) -> None:
+    ask(taught, striped(tmp_path, 2, 1)[0])
+    taught.get_by_label("Teach this as …").fill("wi")
     teach(taught, "flat", striped(tmp_path, 0, 2, seed=5))  # something else
     expect(taught.locator(".lesson").first.locator(".gain")).to_have_text("+2")
+    taught.get_by_label("What is it?").fill("")
+    taught.locator("#teach-files").set_input_files(striped(tmp_path, 2, 3))
+    expect(taught.locator("#waiting-pictures img")).to_have_count(3)
+    teach(taught, "flat", striped(tmp_path, 0, 1, seed=6))  # those that wait still do
+    expect(taught.locator(".lesson").first.locator(".gain")).to_have_text("+1")
+    expect(taught.locator("#waiting-pictures img")).to_have_count(3)
+    taught.get_by_role("button", name="Discard them").click()
     expect(taught.locator("#waiting")).to_be_hidden()
-    correct()
-    go(taught, "Classes")
-    go(taught, "Teach")
-    expect(taught.locator("#waiting")).to_be_hidden()
-    correct()
-    taught.get_by_role("button", name="Discard it").click()
-    expect(taught.locator("#waiting")).to_be_hidden()
-    expect(taught.locator("#status")).to_have_text(re.compile("2.classes · 14.pictures"))
+    expect(taught.locator("#status")).to_have_text(re.compile("2.classes · 15.pictures"))
 
 
 def test_a_class_is_forgotten_and_brought_back(taught: Page) -> None:
@@ -319,6 +342,143 @@ def test_only_the_keyboard_is_needed(page: Page, tmp_path: Path) -> None:
     expect(page.locator("#announcement")).to_contain_text(re.compile("Learned 6.pictures of flat"))
 
 
+def test_a_whole_folder_is_judged_and_listed(taught: Page, tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    for seed in range(10, 14):
+        for kind in (0, 1):
+            striped(folder / "inside", kind, 10, seed)
+    (folder / "=notes, odd.png").write_text("no picture")
+    (folder / "readme.txt").write_text("is not even sent")
+    go(taught, "Try")
+    taught.locator("#try-panel .folder-files").set_input_files(folder)
+    expect(taught.locator("#try-done")).to_have_text(re.compile("^81.pictures$"))
+    strip = taught.locator("#try-strip button")
+    expect(strip).to_have_count(81)  # all of them, not the first few
+    expect(strip.filter(has_text="not read")).to_have_count(1)
+    with taught.expect_download() as download:
+        taught.get_by_role("button", name="Save the list (CSV)").click()
+    with open(download.value.path(), newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 81
+    assert {row["label"] for row in rows} == {"flat", "steep", ""}
+    assert {row["file"].split("/")[1] for row in rows} == {"inside", "=notes, odd.png"}
+    assert all(row["problem"] or 0 < float(row["confidence"]) <= 1 for row in rows)
+
+
+def test_many_pictures_can_be_stopped(taught: Page, tmp_path: Path) -> None:
+    asked: list[Route] = []
+
+    def first_only(route: Route) -> None:
+        asked.append(route)
+        if len(asked) == 1:
+            route.continue_()
+
+    taught.route("**/v1/predict*", first_only)
+    ask(taught, *striped(tmp_path, 0, 40, seed=9))
+    expect(taught.locator("#try-done")).to_have_text(re.compile("16 of 40.pictures"))
+    assert taught.locator("#try-progress").evaluate("(bar) => bar.value / bar.max") == 0.4
+    taught.get_by_role("button", name="Stop", exact=True).click()
+    expect(taught.locator("#try-done")).to_have_text(re.compile("Stopped after 16 of 40.pictures"))
+    expect(taught.locator("#try-progress")).to_be_hidden()
+
+
+def test_folders_are_chosen_by_a_button(page: Page, tmp_path: Path) -> None:
+    for kind, name in enumerate(["flat", "steep"]):
+        striped(tmp_path / "chosen" / name, kind)
+    go(page, "Teach")
+    with page.expect_file_chooser() as chooser:
+        page.locator("#teach-panel").get_by_role("button", name="Choose a folder").click()
+    chooser.value.set_files(tmp_path / "chosen")
+    expect(page.locator(".lesson h2")).to_have_text(["steep", "flat"])
+    expect(page.locator("#status")).to_have_text(re.compile("2.classes · 12.pictures"))
+
+
+def test_it_can_be_taken_away(taught: Page, tmp_path: Path, tiny_backbone: Backbone) -> None:
+    go(taught, "Classes")
+    files = {}
+    for name, ending in (("Model", "foro"), ("ONNX file", "onnx"), ("Report", "html")):
+        with taught.expect_download() as download:
+            taught.locator(".away").get_by_role("button", name=name, exact=True).click()
+        assert download.value.suggested_filename == f"stripes.{ending}"
+        files[ending] = download.value.path()
+    assert Learner.load(files["foro"], tiny_backbone).labels == ["flat", "steep"]
+    assert "steep" in files["html"].read_text(encoding="utf-8")
+    other = Learner(tiny_backbone, policy="none", projection_dim=64)
+    other.learn(*textures(2))
+    other.save(tmp_path / "other.foro")
+    taught.locator("#merge-file").set_input_files(tmp_path / "other.foro")
+    expect(taught.locator("#notice")).to_contain_text("Merged other.foro")
+    expect(taught.locator("#rows tr")).to_have_count(6)
+    taught.get_by_role("link", name="API").click()
+    expect(taught.get_by_role("heading", name="API")).to_be_visible()
+
+
+def test_what_is_doubtful_is_reviewed(taught: Page, tmp_path: Path) -> None:
+    top = [{"label": "flat", "confidence": 0.55}, {"label": "steep", "confidence": 0.45}]
+    doubt = {**top[0], "unknown": 0.1, "top": top}
+    taught.route("**/v1/predict*", lambda route: route.fulfill(json={"results": [doubt], "model_version": 1}))
+    ask(taught, striped(tmp_path, 2, 1)[0])
+    expect(taught.locator(".verdict .doubt")).to_have_text("Not sure. Perhaps")
+    go(taught, "Review")
+    expect(taught.locator("#doubtful button")).to_have_count(1)
+    expect(taught.locator("#pairs li")).to_contain_text(re.compile("flat or steep"))
+    expect(taught.locator("#tips li")).to_have_count(2)  # six pictures each are few
+    expect(taught.locator("#review-panel")).to_contain_text("kept in this browser only")
+    taught.reload()
+    go(taught, "Review")
+    taught.locator("#doubtful button").click()
+    expect(taught.locator("#try-panel .picture")).to_be_visible()
+    expect(taught.locator(".verdict .name")).to_have_text("flat")
+    go(taught, "Review")
+    taught.get_by_role("button", name="Put them away").click()
+    expect(taught.locator("#doubtful button")).to_have_count(0)
+    taught.get_by_role("button", name="Teach more of flat").click()
+    expect(taught.get_by_label("What is it?")).to_have_value("flat")
+
+
+def test_it_is_an_app_that_keeps_its_own_files_only(taught: Page) -> None:
+    taught.evaluate("navigator.serviceWorker.ready")
+    taught.reload()
+    expect(taught.locator("#status")).to_have_text(re.compile("2.classes"))
+    kept = "async () => (await (await caches.open('foro-page')).keys()).map((each) => new URL(each.url).pathname)"
+    names = set(taught.evaluate(kept))
+    assert {"/", "/static/app.js", "/static/style.css"} <= names
+    assert all(name == "/" or name.startswith("/static/") for name in names)
+    session = taught.context.new_cdp_session(taught)
+    manifest = session.send("Page.getAppManifest")
+    assert manifest["errors"] == []
+    assert '"name": "FoRo"' in manifest["data"]
+
+
+def test_it_is_told_in_the_language_of_the_browser(visit: Open, tmp_path: Path) -> None:
+    page = visit(locale="de-AT")
+    expect(page.get_by_role("tab", name="Lehren")).to_be_visible()
+    page.get_by_role("tab", name="Lehren").click()
+    page.get_by_label("Was ist es?").fill("Flach")
+    page.locator("#teach-files").set_input_files(striped(tmp_path, 0))
+    expect(page.locator(".lesson .progress")).to_contain_text(re.compile("6.Bilder insgesamt"))
+    expect(page.locator("#status")).to_have_text(re.compile("1.Klasse · 6.Bilder"))
+    assert page.locator("html").get_attribute("lang") == "de"
+    page.get_by_role("tab", name="Klassen").click()
+    expect(page.locator("#rows time")).to_have_text("gerade eben")
+
+
+def test_every_word_of_the_page_has_its_translation() -> None:
+    german = set(re.findall(r'^  (?:"((?:[^"\\]|\\.)+)"|(\w+)):', (FOLDER / "german.js").read_text("utf-8"), re.M))
+    known = {one or other for one, other in german}
+    used = set()
+    for path in FOLDER.glob("*.js"):
+        text = path.read_text("utf-8")
+        used |= set(re.findall(r'\bt\("([^"]+)"', text)) | set(re.findall(r'\? "([^"]+)" : "', text))
+        used |= set(re.findall(r'count\([^"()]+(?:\([^()]*\))?[^"()]*, "(\w+)"', text))
+    page = (FOLDER / "index.html").read_text("utf-8").partition("<body>")[2]
+    used |= set(re.findall(r'(?:aria-label|placeholder|title)="([^"]+)"', page))
+    used |= {text.strip() for text in re.findall(r">([^<>]+)<", page) if re.search(r"\w", text)}
+    assert used - known <= {"FoRo", "", ". The service itself does not: see its", "true", "none", "."} | {
+        word for word in used if not re.search(r"[A-Za-z]{2}", word)
+    }, sorted(used - known)
+
+
 def test_pictures_are_pasted(taught: Page) -> None:
     go(taught, "Try")
     taught.evaluate(
@@ -426,7 +586,7 @@ def test_fits_a_phone(visit: Open, tmp_path: Path) -> None:
     teach(page, "steep", [*striped(tmp_path, 1), *striped(tmp_path, 1, seed=1)])
     ask(page, *striped(tmp_path, 0, 6, seed=9))
     expect(page.locator(".verdict .name")).to_be_visible()
-    for name in ("Try", "Teach", "Classes"):
+    for name in ("Try", "Teach", "Review", "Classes"):
         page.get_by_role("tab", name=name).tap()
         expect(page.get_by_role("tabpanel")).to_have_count(1)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
@@ -445,7 +605,7 @@ def test_a_turned_phone_is_filled_both_ways(visit: Open, tmp_path: Path, width: 
     ask(page, *striped(tmp_path, 0, 6, seed=9))
     for size in ({"width": width, "height": 740}, {"width": 740, "height": width}, {"width": width, "height": 740}):
         page.set_viewport_size(size)  # type: ignore[arg-type]
-        for name in ("Try", "Teach", "Classes"):
+        for name in ("Try", "Teach", "Review", "Classes"):
             page.get_by_role("tab", name=name).tap()
             expect(page.get_by_role("tabpanel")).to_have_count(1)
             page.wait_for_timeout(100)

@@ -1,33 +1,33 @@
-// The page: its three panels, and the line that says what is served.
+// The page: its panels, and the line that says what is served.
 import { health } from "./api.js";
+import { startAway } from "./away.js";
 import { startClasses } from "./classes.js";
-import { $, count, notice } from "./dom.js";
+import { $, notice } from "./dom.js";
 import { known, onKnown, refresh } from "./knowledge.js";
+import { count, t, translatePage } from "./language.js";
+import { remember, startReview } from "./review.js";
 import { startTeach } from "./teach.js";
 import { askForToken, token } from "./token.js";
 import { startTry } from "./try.js";
 
-const PANELS = ["try", "teach", "classes"];
+const PANELS = ["try", "teach", "review", "classes"];
 const WATCH = 5_000; // milliseconds between two looks at what others have taught
 
-const teach = startTeach({ open });
-const parts = {
-  try: startTry({
-    open,
-    teach: (files) => {
-      open("teach");
-      teach.fill({ files });
-    },
-  }),
-  teach,
+translatePage();
+const teachMore = (label) => {
+  open("teach");
+  parts.teach.fill(label);
 };
-startClasses({
-  open,
-  teach: (text) => {
-    open("teach");
-    teach.fill({ text });
+const parts = { teach: startTeach({ open }), try: startTry({ open, judged: remember }) };
+parts.review = startReview({
+  teach: teachMore,
+  look(file) {
+    open("try");
+    parts.try.take(file);
   },
 });
+startClasses({ open, teach: teachMore });
+startAway();
 
 /** Shows a panel, and stops what runs in the one before. */
 function open(name) {
@@ -36,7 +36,7 @@ function open(name) {
     const tab = $(`#tab-${each}`);
     tab.setAttribute("aria-selected", String(each === name));
     tab.tabIndex = each === name ? 0 : -1;
-    if (each !== name && !$(`#${each}-panel`).hidden) parts[each]?.leave();
+    if (each !== name && !$(`#${each}-panel`).hidden) parts[each]?.leave?.();
     $(`#${each}-panel`).hidden = each !== name;
   }
   if (location.hash !== `#${name}`) history.replaceState(null, "", `#${name}`);
@@ -62,7 +62,7 @@ async function load() {
     await refresh();
   } catch (error) {
     $("#status").textContent = error.message;
-    notice(error.message, "Try again", load);
+    notice(error.message, t("Try again"), load);
   }
 }
 
@@ -83,7 +83,7 @@ document.addEventListener("visibilitychange", () => watch().catch(() => {}));
 
 $("#change-token").hidden = !token();
 $("#change-token").addEventListener("click", async () => {
-  if (await askForToken("Another token takes the place of the one in use.")) load();
+  if (await askForToken(t("Another token takes the place of the one in use."))) load();
 });
 window.addEventListener("hashchange", () => open(here()));
 
@@ -91,3 +91,5 @@ const here = () => (PANELS.includes(location.hash.slice(1)) ? location.hash.slic
 
 open(here());
 if (here() !== "classes") load();
+
+navigator.serviceWorker?.register("service_worker.js").catch(() => {}); // without it the page is not an app, and that is all

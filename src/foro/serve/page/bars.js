@@ -1,5 +1,7 @@
-// A bar per class. Bars glide to their new length, unless the reader wants no motion; rows never pass over each other.
+// A bar per class, each a button that teaches. Bars glide to their new length, unless the reader wants no motion; rows
+// never pass over each other.
 import { make, percent } from "./dom.js";
+import { t } from "./language.js";
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const GLIDE = { duration: 250, easing: "ease-out" };
@@ -13,14 +15,18 @@ export function showBars(list, top, steady = false) {
   }
   const shares = new Map(top.map(({ label, confidence }) => [label, confidence]));
   for (const row of rows) {
-    const [, track, number] = row.children;
-    const share = shares.get(row.label);
-    const before = track.firstChild.style.width || "0%";
-    track.firstChild.style.width = `${100 * share}%`;
-    number.textContent = percent(share);
+    fill(row.firstChild, shares.get(row.label));
     row.classList.toggle("best", row.label === top[0].label);
-    if (!still.matches) track.firstChild.animate({ width: [before, `${100 * share}%`] }, GLIDE);
   }
+}
+
+/** Gives a bar its length and its number; null is not known. */
+export function fill(bar, share) {
+  const [, track, number] = bar.children;
+  const before = track.firstChild.style.width || "0%";
+  track.firstChild.style.width = `${100 * (share ?? 0)}%`;
+  number.textContent = share === null ? "–" : percent(share);
+  if (!still.matches) track.firstChild.animate({ width: [before, track.firstChild.style.width] }, GLIDE);
 }
 
 /** The entries of `top`, those that were shown in their old places; newcomers take the places of those that left. */
@@ -32,7 +38,9 @@ function inPlace(shown, top) {
 }
 
 function newRow(label) {
-  const name = make("span", { className: "name", title: label }, label);
+  const name = make("span", { className: "name" }, label);
   const track = make("span", { className: "track", ariaHidden: "true" }, make("span"));
-  return Object.assign(make("li", {}, name, track, make("span", { className: "number" })), { label });
+  const title = t("Teach this as {label}", { label });
+  const bar = make("button", { type: "button", className: "bar", title }, name, track, make("span", { className: "number" }));
+  return Object.assign(make("li", {}, bar), { label });
 }

@@ -1,5 +1,6 @@
 // Accuracy over time, one point for each lesson, drawn at the size at which it is seen.
-import { clock, count, percent } from "./dom.js";
+import { clock, percent } from "./dom.js";
+import { count, t } from "./language.js";
 
 const HEIGHT = 200;
 const DOTS = 40; // more lessons are a line without dots
@@ -11,7 +12,7 @@ export function drawChart(box, history) {
   box.observer?.disconnect();
   box.observer = new ResizeObserver(() => box.replaceChildren(picture(points, box.clientWidth)));
   if (points.length > 1) box.observer.observe(box);
-  else box.replaceChildren("The chart begins with the second lesson that can be judged: two classes, a few pictures each.");
+  else box.replaceChildren(t("The chart begins with the second lesson that can be judged: two classes, a few pictures each."));
   box.classList.toggle("hint", points.length < 2);
 }
 
@@ -25,21 +26,26 @@ function picture(points, width) {
   const svg = shape("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img" });
   svg.setAttribute(
     "aria-label",
-    `Accuracy went from ${percent(points[0].accuracy)} to ${percent(last.accuracy)} in ${count(points.length, "lesson")}.`,
+    t("Accuracy went from {first} to {last} in {lessons}.", {
+      first: percent(points[0].accuracy),
+      last: percent(last.accuracy),
+      lessons: count(points.length, "lesson"),
+    }),
   );
   for (const level of [low, (low + 1) / 2, 1]) {
     svg.append(shape("line", { class: "rule", x1: MARGIN.left, x2: right, y1: y(level), y2: y(level) }));
     svg.append(words(percent(level), MARGIN.left - 8, y(level) + 4, "end"));
   }
-  svg.append(words(day(points[0].time), MARGIN.left, HEIGHT - 8, "start"));
-  svg.append(words(day(last.time), right, HEIGHT - 8, "end"));
+  svg.append(words(clock(points[0].time, false), MARGIN.left, HEIGHT - 8, "start"));
+  svg.append(words(clock(last.time, false), right, HEIGHT - 8, "end"));
   svg.append(shape("polygon", { class: "area", points: `${x(0)},${bottom} ${line} ${right},${bottom}` }));
   svg.append(shape("polyline", { class: "line", points: line }));
   points.forEach((point, place) => {
     if (points.length <= DOTS) svg.append(shape("circle", { class: "dot", cx: x(place), cy: y(point.accuracy), r: 3.5 }));
     const spot = shape("circle", { class: "spot", cx: x(place), cy: y(point.accuracy), r: 12 });
     const tip = shape("title");
-    tip.textContent = `${percent(point.accuracy)} after ${count(point.samples, "picture")}, ${clock(point.time)}`;
+    const after = { accuracy: percent(point.accuracy), pictures: count(point.samples, "picture"), time: clock(point.time) };
+    tip.textContent = t("{accuracy} after {pictures}, {time}", after);
     spot.append(tip);
     svg.append(spot);
   });
@@ -59,5 +65,3 @@ function shape(tag, attributes = {}) {
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   return element;
 }
-
-const day = (moment) => new Date(moment).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });

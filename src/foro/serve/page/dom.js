@@ -1,4 +1,5 @@
 // Small helpers that every part of the page uses. Text from outside enters the page as text, never as HTML.
+import { language, t } from "./language.js";
 
 export const $ = (selector, root = document) => root.querySelector(selector);
 
@@ -42,32 +43,35 @@ export function percent(share) {
   return `${Math.round(100 * share)}\u00a0%`;
 }
 
-/** "1 picture", "1,200 pictures". */
-export function count(number, one, many = `${one}s`) {
-  return `${number.toLocaleString("en")}\u00a0${number === 1 ? one : many}`;
-}
-
 const STEPS = [["minute", 60], ["hour", 60], ["day", 24], ["month", 30.4], ["year", 12]];
 
 /** How long ago a moment was, in words. */
 export function ago(moment) {
   let unit = "second";
   let passed = (Date.now() - new Date(moment)) / 1000;
-  if (passed < 45) return "just now";
+  if (passed < 45) return t("just now");
   for (const [larger, size] of STEPS) {
     if (passed < size) break;
     [unit, passed] = [larger, passed / size];
   }
-  return new Intl.RelativeTimeFormat("en", { numeric: "auto" }).format(-Math.round(passed), unit);
+  return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(-Math.round(passed), unit);
 }
 
 /** A moment as the reader's own clock shows it. */
-export function clock(moment) {
-  return new Date(moment).toLocaleString("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
+export function clock(moment, year = true) {
+  const day = { day: "numeric", month: "short", ...(year && { year: "numeric" }) };
+  return new Date(moment).toLocaleString(language, { ...day, hour: "2-digit", minute: "2-digit" });
 }
 
 /** A sentence of the service, which begins small and has no period, as a sentence of the page. */
 export function sentence(text) {
   const words = String(text);
   return words.charAt(0).toUpperCase() + words.slice(1) + (/[.?!…]$/.test(words) ? "" : ".");
+}
+
+/** Has the browser save bytes as a file. */
+export function save(blob, name) {
+  const link = make("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -1,14 +1,16 @@
 // One lesson: pictures of one class on their way to the service, and what became of them.
-import { learn, newKey } from "./api.js";
-import { $, announce, count, make, sentence } from "./dom.js";
+import { learn, newKey, TOO_MUCH } from "./api.js";
+import { $, announce, make, sentence } from "./dom.js";
+import { count, t } from "./language.js";
 import { discard, nextBatch, thumbnail } from "./pictures.js";
 
 const THUMBNAILS = 8;
-const TOO_MUCH = ["too-large", "too-many-images", "too-many-pixels"]; // for one request
 
 export class Lesson {
   label;
   count = 0; // pictures of the class in all
+  learned = 0; // by this lesson
+  trouble = ""; // why it does not go on, or why nothing was learned
   element;
   finished; // a promise: closed, and every picture learned or left out
   #finish;
@@ -18,13 +20,16 @@ export class Lesson {
   #alone = 0; // pictures to be sent one by one, because together they were refused
   #sending = false;
   #total = 0;
-  #learned = 0;
+  #known = 0; // pictures that it had learned before
+  #corrects;
   #seconds = 0;
 
-  constructor(label) {
+  /** `corrects`: pictures that were learned with another label get this one. */
+  constructor(label, corrects = false) {
     this.label = label;
+    this.#corrects = corrects;
     this.finished = new Promise((resolve) => (this.#finish = resolve));
-    const again = make("button", { type: "button" }, "Try again");
+    const again = make("button", { type: "button" }, t("Try again"));
     again.addEventListener("click", () => this.#send());
     this.element = make(
       "li",
@@ -55,6 +60,7 @@ export class Lesson {
     if (this.#sending) return;
     this.#sending = true;
     $(".trouble", this.element).hidden = true;
+    this.trouble = "";
     this.#render();
     try {
       while (this.#batch || this.#queue.length) {
@@ -64,6 +70,7 @@ export class Lesson {
         this.#render();
       }
     } catch (error) {
+      this.trouble = error.message;
       $(".trouble span", this.element).textContent = error.message;
       $(".trouble", this.element).hidden = false;
       announce(error.message);
@@ -71,7 +78,8 @@ export class Lesson {
     this.#sending = false;
     this.#render();
     if (this.#batch || !this.#closed) return;
-    announce(`Learned ${count(this.#learned, "picture")} of ${this.label}, ${count(this.count, "picture")} in all. ${$(".left", this.element).textContent}`);
+    const told = { pictures: count(this.learned, "picture"), label: this.label, all: count(this.count, "picture") };
+    announce(`${t("Learned {pictures} of {label}, {all} in all.", told)} ${$(".left", this.element).textContent}`);
     this.#finish();
   }
 
@@ -83,10 +91,12 @@ export class Lesson {
 
   async #learn({ files, key }) {
     try {
-      const report = await learn(this.label, files, key);
-      this.#learned += report.learned;
+      const report = await learn(this.label, files, key, this.#corrects);
+      this.learned += report.learned + (report.relabelled ?? 0);
+      this.#known += report.known ?? 0;
       this.#seconds += report.seconds;
       this.count = report.count;
+      for (const { index, label } of report.other_label ?? []) this.#leaveOut(files[index], t("it was learned as {label}", { label }));
       for (const { index, detail } of report.skipped) this.#leaveOut(files[index], detail);
     } catch (error) {
       if (error.skipped) for (const { index, detail } of error.skipped) this.#leaveOut(files[index], detail);
@@ -103,18 +113,22 @@ export class Lesson {
 
   #leaveOut(file, why) {
     this.#total--;
-    $(".left", this.element).append(make("li", {}, make("b", {}, file.name), ` was left out. ${sentence(why)}`));
+    this.trouble = `${t("{name} was left out.", { name: file.name })} ${sentence(why)}`;
+    $(".left", this.element).append(make("li", {}, this.trouble));
   }
 
   #render() {
     const stuck = !$(".trouble", this.element).hidden;
-    const busy = !stuck && (!this.#closed || this.#learned < this.#total);
+    const busy = !stuck && (!this.#closed || this.learned + this.#known < this.#total);
     this.element.ariaBusy = String(busy);
-    $(".gain", this.element).textContent = `+${this.#learned}`;
+    $(".gain", this.element).textContent = `+${this.learned}`;
     $(".progress", this.element).textContent = busy
-      ? `learning … ${this.#learned} of ${count(this.#total, "picture")}`
+      ? t("learning … {learned} of {pictures}", { learned: this.learned, pictures: count(this.#total, "picture") })
       : this.count
-        ? `${count(this.count, "picture")} in all · ${this.#seconds.toFixed(1)}\u00a0s`
+        ? [
+            t("{pictures} in all", { pictures: count(this.count, "picture") }),
+            this.#known ? t("{number} known already", { number: this.#known }) : `${this.#seconds.toFixed(1)}\u00a0s`,
+          ].join(" · ")
         : "";
   }
 

@@ -1,16 +1,22 @@
 // Pictures from the reader: chosen, dropped (folders, too) or pasted.
-import { count, notice } from "./dom.js";
+import { $, notice, touch } from "./dom.js";
+import { count, t } from "./language.js";
 
 const LARGEST = 30 * 2 ** 20; // bytes of a picture, which must fit into one request
 const BATCH = { files: 16, bytes: 16 * 2 ** 20 }; // of one request
 
-/** Makes a zone of a panel take pictures: a list of {file, folder} goes to `take`. */
+/** Makes a zone of a panel take pictures, and its button folders: a list of {file, folder} goes to `take`. */
 export function takePictures(panel, zone, input, take) {
+  const folders = $(".folder-files", panel);
   zone.addEventListener("click", () => input.click());
-  input.addEventListener("change", () => {
-    take(fit([...input.files].map((file) => ({ file, folder: null }))));
-    input.value = ""; // the same file can be chosen again
-  });
+  $(".folder", panel).hidden = touch; // phones have no folders to choose
+  $(".folder", panel).addEventListener("click", () => folders.click());
+  for (const chosen of [input, folders]) {
+    chosen.addEventListener("change", () => {
+      take(fit([...chosen.files].filter(isShown).map((file) => ({ file, folder: folderOf(file) }))));
+      chosen.value = ""; // the same file can be chosen again
+    });
+  }
   document.addEventListener("paste", (event) => {
     const files = [...(event.clipboardData?.files ?? [])];
     if (panel.hidden || !files.length) return;
@@ -36,11 +42,17 @@ export function takePictures(panel, zone, input, take) {
   });
 }
 
-/** The next pictures that fit into one request; the others stay in the queue. */
-export function nextBatch(queue) {
+/** Whether a file of a folder is meant: what begins with a dot is hidden, and of a folder only pictures are wanted. */
+const isShown = (file) => !file.webkitRelativePath || (!file.name.startsWith(".") && file.type.startsWith("image/"));
+
+/** The name of the folder that a file was chosen with, if any. */
+const folderOf = (file) => file.webkitRelativePath?.split("/").at(-2)?.normalize("NFC") ?? null;
+
+/** The next things of a queue whose files fit into one request, at most so many; the others stay in the queue. */
+export function nextBatch(queue, fileOf = (file) => file, most = Infinity) {
   let [files, bytes] = [0, 0];
-  while (files < queue.length && files < BATCH.files) {
-    bytes += queue[files].size;
+  while (files < queue.length && files < Math.min(most, BATCH.files)) {
+    bytes += fileOf(queue[files]).size;
     if (files && bytes > BATCH.bytes) break;
     files++;
   }
@@ -89,8 +101,12 @@ async function walk(entry, folder) {
 function fit(pictures) {
   const large = pictures.filter(({ file }) => file.size > LARGEST);
   if (large.length) {
-    const names = large.length === 1 ? `${large[0].file.name} is` : `${count(large.length, "picture")} are`;
-    notice(`${names} larger than ${LARGEST / 2 ** 20} MB and left out. A smaller copy teaches just as well.`);
+    const megabytes = LARGEST / 2 ** 20;
+    notice(
+      large.length === 1
+        ? t("{name} is larger than {megabytes} MB and left out. A smaller copy teaches just as well.", { name: large[0].file.name, megabytes })
+        : t("{pictures} are larger than {megabytes} MB and left out. Smaller copies teach just as well.", { pictures: count(large.length, "picture"), megabytes }),
+    );
   }
   return pictures.filter(({ file }) => file.size <= LARGEST);
 }

@@ -1,12 +1,13 @@
 // Teach: a label, pictures of it or the camera held on it, and at once it is learned.
 import { Camera } from "./camera.js";
-import { $, announce, count, make, notice, touch } from "./dom.js";
+import { $, announce, make, notice, touch } from "./dom.js";
+import { hold } from "./hold.js";
 import { known, onKnown, refresh } from "./knowledge.js";
+import { count, t } from "./language.js";
 import { Lesson } from "./lesson.js";
 import { discard, takePictures, thumbnail } from "./pictures.js";
 
 const PACE = 180; // milliseconds between two frames of a burst
-const SHORT = 5; // frames of a burst that is clicked, not held
 const LESSONS = 20; // shown at most
 const SHOWN = 24; // pictures that wait, as thumbnails
 
@@ -16,7 +17,7 @@ let waiting = []; // pictures without a label yet
 
 /** `open(name)` leads to the other panels. */
 export function startTeach({ open }) {
-  takePictures(panel, $("#teach-zone"), $("#teach-files"), (pictures) => take(pictures));
+  takePictures(panel, $("#teach-zone"), $("#teach-files"), take);
   const camera = new Camera(panel, (on) => ($("#burst-hint").hidden = !on));
   $("#teach-form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -26,24 +27,31 @@ export function startTeach({ open }) {
     else $("#teach-zone").focus();
   });
   $("#waiting-discard").addEventListener("click", () => {
-    announce(`Discarded ${count(wait([]).length, "picture")}.`);
+    announce(t("Discarded {pictures}.", { pictures: count(wait([]).length, "picture") }));
     field.focus();
   });
   field.addEventListener("input", render);
-  holdToTeach($("#burst"), camera);
+  const button = $("#burst");
+  hold(button, {
+    pick: () => label() || null,
+    async start(name, held) {
+      button.classList.add("held");
+      await burst(name, camera, held, (taken) => (button.firstChild.textContent = taken));
+      button.classList.remove("held");
+      button.firstChild.textContent = t("Hold to teach");
+    },
+  });
+  button.addEventListener("click", () => label() || askForLabel());
   onKnown(render);
   $("#teach-next button").addEventListener("click", () => open("try"));
   window.addEventListener("beforeunload", (event) => $(".lesson[aria-busy=true]") && event.preventDefault());
   return {
-    leave() {
-      camera.stop();
-      dismissGuests();
-    },
-    /** A picture from elsewhere waits here for its label, as long as nothing else is done; or a label for its pictures. */
-    fill({ files = [], text = "" }) {
+    leave: () => camera.stop(),
+    /** A label waits for its pictures. */
+    fill(text) {
       field.value = text;
-      wait(files.map((file) => ({ file, folder: null, guest: true })));
-      (text ? $("#teach-zone") : field).focus();
+      render();
+      $("#teach-zone").focus();
     },
   };
 }
@@ -60,11 +68,6 @@ function wait(pictures) {
   return before;
 }
 
-/** A picture that came from elsewhere to be named leaves when something else is taught, or another panel opened. */
-function dismissGuests() {
-  if (waiting.some(({ guest }) => guest)) wait(waiting.filter(({ guest }) => !guest));
-}
-
 /**
  * Teaches these pictures, and no others, by the label in the field, or else by the name of the folder that they came in.
  * Those without either wait.
@@ -78,22 +81,35 @@ async function take(pictures) {
     else if (groups.has(name)) groups.get(name).push(picture.file);
     else groups.set(name, [picture.file]);
   }
-  dismissGuests();
   if (nameless.length) {
     wait([...waiting, ...nameless]);
     askForLabel();
   }
-  for (const [name, files] of groups) {
-    const lesson = begin(name);
-    lesson.add(files);
-    lesson.close();
-    await lesson.finished;
-  }
+  for (const [name, files] of groups) await teach(name, files).finished;
 }
 
-function begin(name) {
-  dismissGuests();
-  const lesson = new Lesson(name);
+/** A lesson of these pictures; `corrects`: whatever they were taken for before. */
+export function teach(name, files, corrects = false) {
+  const lesson = begin(name, corrects);
+  lesson.add(files);
+  lesson.close();
+  return lesson;
+}
+
+/** A lesson of what the camera sees, as long as `held()`; `taken(n)` is told how many pictures there are. */
+export async function burst(name, camera, held, taken) {
+  const lesson = begin(name);
+  for (let number = 1; held() && camera.on; number++) {
+    lesson.add([await camera.frame()]);
+    taken(number);
+    await new Promise((resolve) => setTimeout(resolve, PACE));
+  }
+  lesson.close();
+  return lesson;
+}
+
+function begin(name, corrects) {
+  const lesson = new Lesson(name, corrects);
   $("#lessons").prepend(lesson.element);
   [...$("#lessons").children].slice(LESSONS).forEach(discard);
   render();
@@ -104,53 +120,15 @@ function begin(name) {
 
 function askForLabel() {
   field.setAttribute("aria-invalid", "true");
-  announce("First say what it is.");
+  announce(t("First say what it is."));
   render();
   field.focus();
 }
 
-/** A button that takes pictures as long as it is held, by hand or by key; a mere click takes a few. */
-function holdToTeach(button, camera) {
-  let held = false;
-
-  async function burst(most) {
-    if (held || !label()) return;
-    held = true;
-    button.classList.add("held");
-    const lesson = begin(label());
-    for (let taken = 0; held && camera.on && taken < most; taken++) {
-      lesson.add([await camera.frame()]);
-      button.firstChild.textContent = taken + 1;
-      await new Promise((resolve) => setTimeout(resolve, PACE));
-    }
-    release();
-    button.classList.remove("held");
-    button.firstChild.textContent = "Hold to teach";
-    lesson.close();
-  }
-
-  const release = () => (held = false);
-  button.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
-    button.setPointerCapture(event.pointerId);
-    burst(Infinity);
-  });
-  for (const end of ["pointerup", "pointercancel", "lostpointercapture", "blur"]) button.addEventListener(end, release);
-  button.addEventListener("contextmenu", (event) => event.preventDefault()); // a long press on a phone
-  button.addEventListener("keydown", (event) => {
-    if (event.key !== " " && event.key !== "Enter") return;
-    event.preventDefault();
-    if (!label()) askForLabel();
-    else if (!event.repeat) burst(Infinity);
-  });
-  button.addEventListener("keyup", (event) => {
-    event.preventDefault(); // or a browser would make a click of it
-    release();
-  });
-  button.addEventListener("click", (event) => {
-    if (!label()) askForLabel();
-    else if (event.detail === 0) burst(SHORT); // neither a hand nor a key: a screen reader or a voice
-  });
+/** A class whose name differs in case and accents only: probably the same is meant. */
+function similar(name) {
+  const bare = (text) => String(text).normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  return known.classes.find((each) => bare(each.label) === bare(name))?.label;
 }
 
 function render() {
@@ -158,33 +136,37 @@ function render() {
   const now = known.classes.find((each) => String(each.label) === name);
   if (name) field.removeAttribute("aria-invalid");
   const missing = field.hasAttribute("aria-invalid");
+  const other = name && !now && similar(name);
   $("#label-hint").textContent = missing
-    ? "First say what it is."
+    ? t("First say what it is.")
     : now
-      ? `It has learned ${count(now.count, "picture")} of it.`
-      : name
-        ? "This is new to it."
-        : "";
-  const of = name ? `pictures of ${name}` : "pictures";
-  $("#teach-invitation").textContent = touch ? `Choose ${of}` : `Drop ${of} here`;
+      ? t("It has learned {pictures} of it.", { pictures: count(now.count, "picture") })
+      : other
+        ? t("There is {label} already: this would be another class.", { label: other })
+        : name
+          ? t("This is new to it.")
+          : "";
+  $("#teach-invitation").textContent = touch
+    ? name ? t("Choose pictures of {name}", { name }) : t("Choose pictures")
+    : name ? t("Drop pictures of {name} here", { name }) : t("Drop pictures here");
   $("#teach-invitation-more").textContent = touch
-    ? "or use the camera below"
+    ? t("or use the camera below")
     : name
-      ? "or paste them, or click to choose some"
-      : "or folders, each named after what its pictures show";
+      ? t("or paste them, or click to choose some")
+      : t("or folders, each named after what its pictures show");
   $("#waiting").hidden = !waiting.length;
-  $("#waiting-discard").textContent = waiting.length === 1 ? "Discard it" : "Discard them";
-  const button = $("#teach-waiting");
-  button.textContent = name
-    ? `Teach ${count(waiting.length, "picture")} of ${name}`
-    : `${count(waiting.length, "picture")} ${waiting.length === 1 ? "waits" : "wait"} for a name`;
+  $("#waiting-discard").textContent = waiting.length === 1 ? t("Discard it") : t("Discard them");
+  const pictures = count(waiting.length, "picture");
+  $("#teach-waiting").textContent = name
+    ? t("Teach {pictures} of {name}", { pictures, name })
+    : t(waiting.length === 1 ? "{pictures} waits for a name" : "{pictures} wait for a name", { pictures });
   const begun = $("#lessons").children.length > 0;
   const alone = known.classes.length < 2;
   $("#teach-idle").hidden = begun;
   $("#teach-next").hidden = !begun || !known.classes.length;
   $("#teach-next button").hidden = alone;
   $("#teach-next p").textContent = alone
-    ? "One more class, and it has something to tell this one from."
-    : "Show it something that it has not seen.";
+    ? t("One more class, and it has something to tell this one from.")
+    : t("Show it something that it has not seen.");
   $("#known").replaceChildren(...known.classes.map((each) => make("option", { value: each.label })));
 }

@@ -1,105 +1,154 @@
 // Try: a picture, several, or the camera live, and what the model takes them for.
-import { predict } from "./api.js";
-import { showBars } from "./bars.js";
+import { forgetSaid, showAnswer, startAnswer } from "./answer.js";
+import { predict, TOO_MUCH, undo } from "./api.js";
 import { Camera } from "./camera.js";
-import { $, announce, count, make, notice, percent, sentence, touch } from "./dom.js";
-import { known, onKnown } from "./knowledge.js";
-import { discard, nextBatch, show, takePictures } from "./pictures.js";
+import { $, make, notice, sentence, touch } from "./dom.js";
+import { known, onKnown, refresh } from "./knowledge.js";
+import { count, t } from "./language.js";
+import { nextBatch, show, takePictures } from "./pictures.js";
+import { listResults, showResults, startResults } from "./results.js";
+import { Steady } from "./steady.js";
+import { burst, teach } from "./teach.js";
 
-const BARS = 6;
-const SURE = 0.5; // below, the answer is a guess and says so
-const MOST = 60; // pictures at once
-const PAUSE = 120; // milliseconds between two live frames
+const BARS = 4; // so that all of the answer is in sight
+const LIVE = { side: 320, pace: 50, together: 2 }; // pixels, milliseconds between two frames, and frames on their way
+
 const panel = $("#try-panel");
-
+let camera;
 let items = []; // {file, answer, trouble}
 let chosen = null;
 let running = new AbortController();
-let frame = null; // the last live frame
-let said = "";
 let judgedBy = "";
 
 const state = () => `${known.samples} ${known.classes.map(({ label }) => label)}`;
 
-/** `teach(files)` and `open(name)` lead to the other panels. */
-export function startTry({ teach, open }) {
+/** `open(name)` leads to the other panels, `judged(item)` is told of every picture that was judged. */
+export function startTry({ open, judged }) {
   if (touch) {
-    $("#try-invitation").textContent = "Choose a picture";
-    $("#try-invitation-more").textContent = "or use the camera below";
+    $("#try-invitation").textContent = t("Choose a picture");
+    $("#try-invitation-more").textContent = t("or use the camera below");
   }
-  takePictures(panel, $("#try-zone"), $("#try-files"), (pictures) => judge(pictures.map(({ file }) => file)));
-  const camera = new Camera(panel, (on) => (on ? live(camera) : rest()));
-  $("#try-correct").addEventListener("click", () => teach([camera.on ? frame : chosen.file]));
+  const take = (pictures) => judge(pictures.map(({ file }) => file), 0, judged);
+  takePictures(panel, $("#try-zone"), $("#try-files"), take);
+  camera = new Camera(panel, (on) => (on ? live() : rest()));
+  startAnswer({ live: () => camera.on, teach: teachThis });
+  startResults({ choose, cancel: () => running.abort() });
   onKnown(() => showEmpty(open));
   return {
     leave: () => camera.stop(),
     /** What was learned in the meantime may change the answer. */
-    enter: () => items.length && judgedBy !== state() && judge(items.map(({ file }) => file), items.indexOf(chosen)),
+    enter: again,
+    /** A picture from elsewhere. */
+    take: (file) => take([{ file }]),
   };
 }
 
-async function judge(all, first = 0) {
-  if (!all.length) return;
-  const files = all.slice(0, MOST);
-  if (files.length < all.length) notice(`The first ${MOST} pictures are shown.`);
+const again = () => items.length && judgedBy !== state() && judge(items.map(({ file }) => file), items.indexOf(chosen));
+
+/** Teaches the picture that is shown, or what the camera sees as long as `held()`. */
+async function teachThis(label, held) {
+  const lesson = held
+    ? await burst(label, camera, held, (taken) => ($("#try-ask").textContent = t("{pictures} of {label} …", { pictures: count(taken, "picture"), label })))
+    : teach(label, [camera.on ? await camera.frame() : chosen.file], true);
+  await lesson.finished;
+  if (!lesson.learned) return notice(lesson.trouble || t("Nothing new was learned: it knows this picture of {label}.", { label }));
+  const words = t("Learned {pictures} of {label}.", { pictures: count(lesson.learned, "picture"), label });
+  if (known.undo) notice(words, t("Undo"), takeBack);
+  else notice(words);
+  await refresh();
+  if (!camera.on) again();
+}
+
+async function takeBack() {
+  try {
+    await undo();
+    await refresh();
+    notice(t("Taken back."));
+    if (!camera.on) again();
+  } catch (error) {
+    notice(error.message);
+  }
+}
+
+async function judge(files, first = 0, judged = () => {}) {
+  if (!files.length) return;
   judgedBy = state();
   running.abort();
   const { signal } = (running = new AbortController());
   items = files.map((file) => ({ file, answer: null, trouble: null }));
-  said = "";
-  showStrip();
+  forgetSaid();
+  listResults(items);
   choose(items[first]);
   if (!known.classes.length) return;
-  const waiting = files.slice();
-  for (let done = 0; waiting.length; ) {
-    const batch = nextBatch(waiting);
-    const some = items.slice(done, done + batch.length);
-    done += batch.length;
+  const waiting = items.slice();
+  for (let most = Infinity; waiting.length && !signal.aborted; ) {
+    const some = nextBatch(waiting, ({ file }) => file, most);
+    most = Infinity;
     try {
-      const { results } = await predict(batch, BARS, signal);
+      const { results } = await predict(some.map(({ file }) => file), BARS, signal);
       results.forEach((result, place) => Object.assign(some[place], outcome(result, some[place].file)));
+      some.forEach(judged);
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) break;
+      if (TOO_MUCH.includes(error.kind) && some.length > 1) {
+        waiting.unshift(...some);
+        most = some.length >> 1;
+        continue;
+      }
       for (const item of some) item.trouble = error.message;
     }
-    showStrip();
-    choose(chosen);
+    showResults(chosen, waiting.length > 0 && !signal.aborted);
+    if (some.includes(chosen)) choose(chosen);
   }
+  if (running.signal === signal) showResults(chosen, false);
 }
 
-/** Judges what the camera sees, one frame after another, until it stops. */
-async function live(camera) {
+/** Judges what the camera sees, some frames at a time, until it stops. */
+async function live() {
   running.abort();
   const { signal } = (running = new AbortController());
-  said = "";
-  $("#try-strip").hidden = true;
-  showAnswer({});
-  while (camera.on && !signal.aborted) {
+  const steady = new Steady();
+  const sent = new Set();
+  let newest = 0;
+  forgetSaid();
+  $("#try-results").hidden = true;
+  $("#try-bars").replaceChildren();
+  shown({});
+  for (let number = 1; camera.on && !signal.aborted; number++) {
+    const pause = new Promise((resolve) => setTimeout(resolve, LIVE.pace));
     if (!document.hidden && known.classes.length) {
-      frame = await camera.frame();
-      try {
-        const { results } = await predict([frame], BARS, signal);
-        if (!signal.aborted) showAnswer(outcome(results[0], frame));
-      } catch (error) {
-        if (signal.aborted) return;
-        camera.stop();
-        showAnswer({ trouble: error.message });
-      }
+      const frame = await camera.frame(LIVE.side);
+      const asked = predict([frame], BARS, signal)
+        .then(({ results }) => {
+          if (signal.aborted || number < newest) return;
+          newest = number;
+          const { answer, trouble } = outcome(results[0], frame);
+          shown(answer ? { answer: steady.add(answer) } : { trouble });
+        })
+        .catch((error) => {
+          if (signal.aborted) return;
+          camera.stop();
+          shown({ trouble: error.message });
+        })
+        .finally(() => sent.delete(asked));
+      sent.add(asked);
+      if (sent.size >= LIVE.together) await Promise.race(sent);
     }
-    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    await pause;
   }
 }
 
-function outcome(result, file) {
-  return result.error ? { trouble: `${file.name}: ${sentence(result.error.detail)}` } : { answer: result };
-}
+const outcome = (result, file) =>
+  result.error ? { trouble: `${file.name}: ${sentence(result.error.detail)}` } : { answer: result };
+
+const shown = (item) => showAnswer(item, { awaited: chosen !== null || camera.on, steady: camera.on });
 
 /** The camera has stopped: back to the pictures that were there before, if any. */
 function rest() {
   running.abort();
-  said = "";
-  showStrip();
-  showAnswer(chosen ?? {});
+  forgetSaid();
+  $("#try-results").hidden = items.length < 2;
+  shown(chosen ?? {});
 }
 
 function choose(item) {
@@ -111,10 +160,8 @@ function choose(item) {
     show(picture, item.file, () => showPicture(false));
   }
   picture.alt = item.file.name;
-  for (const button of $("#try-strip").querySelectorAll("button")) {
-    button.setAttribute("aria-pressed", String(button.item === item));
-  }
-  showAnswer(item);
+  showResults(chosen, !running.signal.aborted && items.some(({ answer, trouble }) => !answer && !trouble));
+  shown(item);
 }
 
 function showPicture(shown) {
@@ -122,58 +169,15 @@ function showPicture(shown) {
   $("#try-zone").classList.toggle("full", shown);
 }
 
-function showAnswer({ answer, trouble }) {
-  $("#try-answer").hidden = !answer;
-  $("#try-trouble").hidden = !trouble;
-  $("#try-trouble").textContent = trouble ?? "";
-  $("#try-waiting").hidden = Boolean(answer || trouble || !known.classes.length);
-  $("#try-waiting").textContent = chosen || !$(".camera", panel).hidden ? "Looking …" : "The answer appears here.";
-  if (trouble) announce(trouble);
-  if (!answer) return;
-  const sure = answer.confidence >= SURE;
-  $(".verdict .doubt", panel).textContent = sure ? "" : "Not sure. Perhaps";
-  $(".verdict .name", panel).textContent = answer.label;
-  $(".verdict .confidence", panel).textContent = `${percent(answer.confidence)} sure`;
-  showBars($(".bars", panel), answer.top, !$(".camera", panel).hidden);
-  const hidden = known.classes.length - answer.top.length;
-  $("#try-more").textContent = hidden > 0 ? `and ${count(hidden, "class", "classes")} less likely` : "";
-  if (known.classes.length === 1) $("#try-more").textContent = "It knows nothing else yet: teach it a second class to compare with.";
-  // A live answer is said when it changes, not with every frame.
-  const words = `${sure ? "" : "perhaps "}${answer.label}`;
-  if (words !== said) announce(`${words}, ${percent(answer.confidence)}`);
-  said = words;
-}
-
-function showStrip() {
-  const strip = $("#try-strip");
-  strip.hidden = items.length < 2;
-  if (strip.hidden || $("button", strip)?.item !== items[0]) {
-    [...strip.children].forEach(discard);
-    if (!strip.hidden) strip.append(...items.map(stripItem));
-  }
-  for (const button of strip.querySelectorAll("button")) {
-    const { answer, trouble } = button.item;
-    button.lastChild.textContent = answer?.label ?? (trouble ? "not read" : "…");
-  }
-}
-
-function stripItem(item) {
-  const image = make("img", { alt: "" });
-  show(image, item.file, () => image.removeAttribute("src"));
-  const button = make("button", { title: item.file.name, item }, image, make("span"));
-  button.addEventListener("click", () => choose(item));
-  return make("li", {}, button);
-}
-
 function showEmpty(open) {
   const empty = known.loaded && !known.classes.length;
   const box = $("#try-empty");
   box.hidden = !empty;
   if (empty && !box.firstChild) {
-    const button = make("button", { className: "primary" }, "Teach it something");
+    const button = make("button", { className: "primary" }, t("Teach it something"));
     button.addEventListener("click", () => open("teach"));
-    box.append(make("h2", {}, "It knows nothing yet"), make("p", {}, "Show it a few pictures of two things, and it tells them apart."), button);
+    box.append(make("h2", {}, t("It knows nothing yet")), make("p", {}, t("Show it a few pictures of two things, and it tells them apart.")), button);
   }
-  if (empty) showAnswer({});
+  if (empty) shown({});
   $("#try-waiting").hidden ||= empty;
 }
