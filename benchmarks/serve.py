@@ -3,7 +3,7 @@
 ``python benchmarks/serve.py`` starts ``foro serve`` with the embedded backbone, and asks it for one image a request
 over 16 connections. Printed are ratios within one run: of the throughput to that of a bare snapshot, which is handed
 the same files and neither receives nor answers a request; and of the slowest hundredth of the answers while the
-service learns without a pause to that while it does not.
+service learns without a pause, small images or photographs of 12 megapixels, to that while it does not.
 """
 
 from __future__ import annotations
@@ -27,13 +27,20 @@ CLASSES = 10
 BOUNDARY = "foro-benchmark"
 
 
-def pictures(count: int, side: int, seed: int) -> list[bytes]:
-    """JPEG files of coarse noise over a colour that is their class."""
+PHOTOGRAPH = 4000, 3000
+"""Pixels of a photograph, as phones take them."""
+
+
+def pictures(count: int, size: tuple[int, int], seed: int, grain: float = 0.0) -> list[bytes]:
+    """JPEG files of coarse noise, and some as fine as pixels, over a colour that is their class."""
     generator = np.random.default_rng(seed)
     files = []
     for number in range(count):
         coarse = generator.normal(0, 40, (8, 8, 3)) + np.random.default_rng(number % CLASSES).uniform(40, 215, 3)
-        image = Image.fromarray(np.uint8(np.clip(coarse, 0, 255))).resize((side, side), Image.Resampling.BICUBIC)
+        image = Image.fromarray(np.uint8(np.clip(coarse, 0, 255))).resize(size, Image.Resampling.BICUBIC)
+        if grain:  # what makes the file of a real photograph as large as it is
+            noise = generator.normal(0, grain, (size[1], size[0], 1)).astype(np.float32)
+            image = Image.fromarray(np.uint8(np.clip(np.asarray(image) + noise, 0, 255)))
         file = io.BytesIO()
         image.save(file, "JPEG", quality=90)
         files.append(file.getvalue())
@@ -150,13 +157,15 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=96, help="pixels of an image's side")
     parser.add_argument("--projection-dim", type=int, default=8192)
     arguments = parser.parse_args()
-    files = pictures(min(arguments.requests, 512), arguments.side, seed=1)
+    size = arguments.side, arguments.side
+    files = pictures(min(arguments.requests, 512), size, seed=1)
     bodies = [form([files[number % len(files)]]) for number in range(arguments.requests)]
-    lessons = [form(pictures(4, arguments.side, seed), label=f"class {seed % CLASSES}") for seed in range(16)]
+    lessons = [form(pictures(4, size, seed), label=f"class {seed % CLASSES}") for seed in range(16)]
+    photographs = [form(pictures(4, PHOTOGRAPH, seed, grain=6), label=f"class {seed}") for seed in range(2)]
     with TemporaryDirectory() as folder:
         model = Path(folder) / "model.foro"
         learner = Learner("nano", policy="none", projection_dim=arguments.projection_dim)
-        images = [Image.open(io.BytesIO(data)) for data in pictures(200, arguments.side, seed=2)]
+        images = [Image.open(io.BytesIO(data)) for data in pictures(200, size, seed=2)]
         learner.learn(images, [f"class {number % CLASSES}" for number in range(200)])
         learner.save(model)
         bare = bare_snapshot(model, files)
@@ -165,15 +174,22 @@ def main() -> None:
             asyncio.run(ask(server.port, bodies[:200], arguments.concurrency))
             rate, alone = asyncio.run(ask(server.port, bodies, arguments.concurrency))
             learning, taught = asyncio.run(ask_while_learning(server.port, bodies, lessons, arguments.concurrency))
+            large, shot = asyncio.run(ask_while_learning(server.port, bodies, photographs, arguments.concurrency))
         finally:
             server.stop()
     print(f"{arguments.requests} requests of one image over {arguments.concurrency} connections, nano")
     print(f"bare snapshot                  {bare:8.1f} images/s")
-    print(f"service                        {rate:8.1f} images/s   ratio {rate / bare:.2f}  (target ≥ 0.75)")
+    print(f"service                        {rate:8.1f} images/s   ratio {rate / bare:.2f}  (target ≥ 0.9)")
     print(f"slowest hundredth, not learning {slowest(alone):7.1f} ms")
     print(
         f"slowest hundredth, learning     {slowest(learning):7.1f} ms         "
         f"ratio {slowest(learning) / slowest(alone):.2f}  (target ≤ 2; {taught} images learned meanwhile)"
+    )
+    megabytes = sum(map(len, photographs)) / 8e6
+    print(
+        f"slowest hundredth, photographs  {slowest(large):7.1f} ms         "
+        f"ratio {slowest(large) / slowest(alone):.2f}  "
+        f"(target ≤ 3; {shot} of 12 megapixels and {megabytes:.1f} MB learned meanwhile)"
     )
 
 

@@ -9,6 +9,7 @@ on Flickr) and handwritten digits.
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import shutil
 import subprocess
@@ -26,6 +27,7 @@ from sklearn.datasets import load_digits, load_sample_images
 WIDE = {"width": 1200, "height": 780}
 TALL = {"width": 1200, "height": 1040}
 PHONE = {"width": 360, "height": 740}
+TURNED = {"width": 740, "height": 360}
 COLOURS = 256
 
 # Centre and half the side of each motif, in pixels of its photograph.
@@ -112,6 +114,11 @@ def take_all(browser: Browser, address: str, pictures: dict[str, list[Path]], ta
     save(shot(page), target / "serve-teach.png")
     ask(page, pictures["dahlia"][-1])
     save(shot(page), target / "serve-try.png")
+    page.locator("#try-files").set_input_files([files[-1] for files in pictures.values()])
+    expect(page.locator("#try-csv")).to_be_visible()
+    page.set_viewport_size(TALL)
+    save(shot(page), target / "serve-folder.png")
+    take_review(page, pictures, target / "serve-review.png")
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size(TALL)
     page.get_by_role("tab", name="Classes").click()
@@ -120,8 +127,29 @@ def take_all(browser: Browser, address: str, pictures: dict[str, list[Path]], ta
     take_phone(browser, address, pictures, target / "serve-phone.png")
 
 
+def take_review(page: Page, pictures: dict[str, list[Path]], path: Path) -> None:
+    """Pictures that are halfway between two classes, after they were judged."""
+    page.set_viewport_size(WIDE)
+    halves = []
+    names = list(pictures)
+    for one, other in itertools.combinations(names, 2):
+        first, second = (Image.open(pictures[name][-1]).resize((256, 256)) for name in (one, other))
+        halves.append(path.with_name(f"{one} and {other}.png"))
+        Image.blend(first, second, 0.5).save(halves[-1])
+    try:
+        page.get_by_role("tab", name="Try").click()
+        page.locator("#try-files").set_input_files(halves)
+        expect(page.locator("#try-csv")).to_be_visible()
+    finally:
+        for half in halves:
+            half.unlink()
+    page.get_by_role("tab", name="Review").click()
+    expect(page.locator("#doubtful button").first).to_be_visible()
+    save(shot(page), path)
+
+
 def take_phone(browser: Browser, address: str, pictures: dict[str, list[Path]], path: Path) -> None:
-    """The three panels on a phone, side by side."""
+    """The panels on a phone, side by side, and one on a phone that is turned."""
     page = browser.new_page(viewport=PHONE, is_mobile=True, has_touch=True)
     page.goto(address)
     ask(page, pictures["pagoda"][-1])
@@ -131,6 +159,10 @@ def take_phone(browser: Browser, address: str, pictures: dict[str, list[Path]], 
     page.get_by_role("tab", name="Classes").click()
     expect(page.locator("#chart svg")).to_be_visible()
     shots.append(shot(page))
+    page.set_viewport_size(TURNED)
+    page.emulate_media(color_scheme="dark")
+    page.get_by_role("tab", name="Try").click()
+    save(shot(page), path.with_name("serve-turned-dark.png"))
     gap = 24
     together = Image.new("RGB", (3 * PHONE["width"] + 2 * gap, PHONE["height"]), "#c9cfcb")
     for place, each in enumerate(shots):

@@ -29,10 +29,44 @@ def curl_lines() -> list[str]:
     return [line for line in text.splitlines() if line.startswith("curl ")]
 
 
+def block(language: str, address: str) -> str:
+    """The example in a language, for a service at the address."""
+    text = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return str(found).replace(ADDRESS, address)
+
+
+def write_pictures(folder: Path) -> None:
+    for number, name in enumerate(["tom.jpg", "kitty.jpg", "rex.jpg", "who.jpg"]):
+        (folder / name).write_bytes(stripes(number // 2, 4)[number])
+
+
+def test_the_python_example_works(
+    tmp_path: Path, tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_pictures(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with running(tmp_path, tiny_backbone) as (client, _):
+        exec(compile(block("python", str(client.base_url)), "serving.md", "exec"), {})
+        assert client.get("/v1/classes").json()["samples"] == 3
+    assert capsys.readouterr().out.split()[0] in ("cat", "dog")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_the_javascript_example_works(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    write_pictures(tmp_path)
+    files = "".join(f"const {name} = await openAsBlob('{name}.jpg');\n" for name in ("tom", "kitty", "who"))
+    with running(tmp_path, tiny_backbone) as (client, _):
+        program = 'import { openAsBlob } from "node:fs";\n' + files + block("js", str(client.base_url))
+        command = ["node", "--no-warnings", "--input-type=module"]
+        done = subprocess.run(command, input=program, cwd=tmp_path, capture_output=True, text=True)
+        assert done.stdout.startswith("cat "), done.stderr
+        assert client.get("/v1/classes").json()["samples"] == 2
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_every_curl_line_works(tmp_path: Path, tiny_backbone: Backbone) -> None:
-    for number, name in enumerate(["tom.jpg", "kitty.jpg", "rex.jpg", "who.jpg"]):
-        (tmp_path / name).write_bytes(stripes(number // 2, 4)[number])
+    write_pictures(tmp_path)
     other = Learner(tiny_backbone, policy="none", projection_dim=64)
     other.learn(*textures(2))
     other.save(tmp_path / "other.foro")
