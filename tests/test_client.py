@@ -44,6 +44,8 @@ def test_teaches_asks_and_takes_back(address: str, tmp_path: Path, tiny_backbone
         client.forget("a/flat one")
         assert [(each.label, each.count) for each in client.classes()] == [("steep", 6)]
         client.restore("a/flat one")
+        client.rename("steep", "steeper")
+        assert [each.label for each in client.classes()] == ["steeper", "a/flat one"]
         (tmp_path / "copy.foro").write_bytes(client.model())
         assert Learner.load(tmp_path / "copy.foro", tiny_backbone).head.samples == 26
         other = Learner(tiny_backbone, policy="none", projection_dim=64)

@@ -144,8 +144,8 @@ class _Calls:
     def classes(self) -> _Call:
         return _Call("GET", "v1/classes", True, {})
 
-    def about(self, method: str, label: str, verb: str = "") -> _Call:
-        return _Call(method, f"v1/classes/{quote(label, safe='')}{verb}", False, {})
+    def about(self, method: str, label: str, verb: str = "", **query: str) -> _Call:
+        return _Call(method, f"v1/classes/{quote(label, safe='')}{verb}", False, {"params": query})
 
     def merge(self, model: str | os.PathLike[str], key: str | None) -> _Call:
         content = {
@@ -258,6 +258,10 @@ class Client:
         """Takes ``forget`` back."""
         self._send(self._calls.about("POST", label, "/restore"))
 
+    def rename(self, label: str, to: str) -> None:
+        """Calls a label something else; one that is known already makes one class of both."""
+        self._send(self._calls.about("POST", label, "/rename", to=to))
+
     def merge(self, model: str | os.PathLike[str], key: str | None = None) -> int:
         """Adds what another model file has learned, and returns from how many images that was."""
         return int(self._send(self._calls.merge(model, key)).json()["added"])
@@ -322,6 +326,10 @@ class AsyncClient:
     async def restore(self, label: str) -> None:
         """Takes ``forget`` back."""
         await self._send(self._calls.about("POST", label, "/restore"))
+
+    async def rename(self, label: str, to: str) -> None:
+        """Calls a label something else; one that is known already makes one class of both."""
+        await self._send(self._calls.about("POST", label, "/rename", to=to))
 
     async def merge(self, model: str | os.PathLike[str], key: str | None = None) -> int:
         """Adds what another model file has learned, and returns from how many images that was."""

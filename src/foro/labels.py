@@ -72,8 +72,8 @@ def same_labels(labels: Sequence[Label], known: Iterable[Label]) -> list[Label]:
 def lookalikes(new: Iterable[Label], known: Iterable[Label]) -> list[tuple[Label, Label]]:
     """New labels that look like a slip of the hand, each with the known or earlier one that may be meant.
 
-    That is: the same but for case, blanks and signs, or one letter more, less, other or exchanged. Labels that differ
-    in digits are different, and so are short words.
+    That is: the same but for case, accents, blanks and signs, or one letter more, less, other or exchanged. Labels
+    that differ in digits are different, and so are short words.
     """
     seen: dict[str, Label] = {}
     found = []
@@ -89,7 +89,7 @@ def lookalikes(new: Iterable[Label], known: Iterable[Label]) -> list[tuple[Label
 
 def _forms(label: str) -> list[str]:
     """What a label has in common with one that is a letter away: itself, or what is left without one letter."""
-    bare = re.sub(r"[\W_]", "", label.casefold()) or label
+    bare = re.sub(r"[\W_]", "", unicodedata.normalize("NFKD", label.casefold())) or label
     if len(bare) < 4:
         return [bare]
     return [bare, *(bare[:place] + bare[place + 1 :] for place in range(len(bare)))]
@@ -98,12 +98,6 @@ def _forms(label: str) -> list[str]:
 def find_label(text: str, known: Sequence[Label]) -> Label | None:
     """The known label that is written like this, or None."""
     return next((label for label in known if str(label) == text), None)
-
-
-def similar_label(label: Label, known: Iterable[Label]) -> Label | None:
-    """Another label that differs in case and accents only: probably the same is meant."""
-    bare = _bare(label)
-    return next((each for each in known if str(each) != str(label) and _bare(each) == bare), None)
 
 
 def find_labels(written: Sequence[str], known: Sequence[Label], unknown: str) -> list[Label]:
@@ -118,12 +112,6 @@ def listed(labels: Sequence[Label], most: int = 8) -> str:
     """The first labels, quoted, and how many more there are."""
     shown = ", ".join(map(repr, labels[:most])) or "none"
     return f"{shown} and {len(labels) - most} more" if len(labels) > most else shown
-
-
-def _bare(label: Label) -> str:
-    """A label without case and accents."""
-    apart = unicodedata.normalize("NFKD", str(label)).casefold()
-    return "".join(character for character in apart if not unicodedata.combining(character))
 
 
 def _find(text: str, known: Sequence[Label], unknown: str) -> Label:

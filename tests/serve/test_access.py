@@ -36,6 +36,7 @@ TEACHING = [
     ("POST", "/v1/merge"),
     ("DELETE", "/v1/classes/nobody"),
     ("POST", "/v1/classes/nobody/restore"),
+    ("POST", "/v1/classes/nobody/rename?to=somebody"),
 ]
 OPEN = [
     "/",

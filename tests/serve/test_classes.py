@@ -68,6 +68,21 @@ def test_a_forgotten_class_comes_back_as_it_was(tmp_path: Path, tiny_backbone: B
         check_problem(client.post("/v1/classes/steep/restore"), 404, "unknown-label")
 
 
+def test_a_class_is_called_something_else(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    with running(tmp_path, tiny_backbone) as (client, _):
+        teach_all(client)
+        answer = client.post("/v1/classes/flat/rename", params={"to": " calm/level "})
+        assert answer.json() == {"label": "calm/level", "classes": 3}
+        assert predict(client, stripes(0, 1, seed=1)).json()["results"][0]["label"] == "calm/level"
+        assert client.post("/v1/classes/steep/rename", params={"to": "wide"}).json()["classes"] == 2
+        check_problem(client.post("/v1/classes/steep/rename", params={"to": "x"}), 404, "unknown-label")
+        check_problem(client.post("/v1/classes/wide/rename", params={"to": "a\nb"}), 422, "bad-label")
+        check_problem(client.post("/v1/classes/wide/rename"), 422, "bad-request")
+    with running(tmp_path, tiny_backbone) as (client, _):
+        known = {each["label"]: each["count"] for each in client.get("/v1/classes").json()["classes"]}
+        assert known == {"calm/level": 6, "wide": 12}
+
+
 def test_unknown_labels_are_told(client: httpx.Client) -> None:
     for address in ("/v1/classes/nobody", "/v1/classes/%FF", "/v1/classes/a%0Ab", "/v1/classes/a%2Fb"):
         assert client.delete(address).status_code == 404

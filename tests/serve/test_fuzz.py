@@ -28,6 +28,7 @@ OPERATIONS = [
     ("POST", "/v1/learn"),
     ("GET", "/v1/classes"),
     ("POST", "/v1/classes/{label}/restore"),
+    ("POST", "/v1/classes/{label}/rename"),
     ("DELETE", "/v1/classes/{label}"),
     ("GET", "/v1/model"),
     ("GET", "/v1/onnx"),

@@ -413,6 +413,22 @@ def test_it_can_be_taken_away(taught: Page, tmp_path: Path, tiny_backbone: Backb
     expect(taught.get_by_role("heading", name="API")).to_be_visible()
 
 
+def test_a_class_is_renamed(taught: Page) -> None:
+    go(taught, "Classes")
+    taught.get_by_role("button", name="Rename flat").click()
+    expect(taught.get_by_label("New name")).to_have_value("flat")
+    taught.get_by_label("New name").fill("level")
+    taught.keyboard.press("Enter")
+    expect(taught.locator("#rows th")).to_have_text(["level", "steep"])
+    taught.get_by_role("button", name="Rename steep").click()
+    taught.get_by_role("button", name="Not now").click()
+    taught.get_by_role("button", name="Rename steep").click()
+    taught.get_by_label("New name").fill("level")
+    taught.get_by_role("button", name="Rename", exact=True).click()
+    expect(taught.locator("#rows th")).to_have_text(["level"])
+    expect(taught.locator("#figure-samples")).to_have_text("12")
+
+
 def test_what_is_doubtful_is_reviewed(taught: Page, tmp_path: Path) -> None:
     top = [{"label": "flat", "confidence": 0.55}, {"label": "steep", "confidence": 0.45}]
     doubt = {**top[0], "unknown": 0.1, "top": top}

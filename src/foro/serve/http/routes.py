@@ -33,6 +33,7 @@ DIGITS = 6
 Result = TypeVar("Result")
 Top = Annotated[int, Query(ge=0, le=1000, description="most labels of an answer; 0: up to 5")]
 Label = Annotated[str, PathParameter(min_length=1, description="the label, URL-encoded", examples=["dog"])]
+NewLabel = Annotated[str, Query(description="the new label", examples=["hound"])]
 Key = Annotated[
     str | None,
     Header(
@@ -143,6 +144,22 @@ def _add_class_routes(app: FastAPI, service: Service) -> None:
     async def restore(label: Label) -> Response:
         """Predicts a forgotten label again, as if it had never been forgotten."""
         return Json(await service.restore(label))
+
+    @app.post(
+        "/v1/classes/{label:path}/rename",
+        responses={
+            200: {"model": schemas.Changed},
+            **changing,
+            **schemas.MISSING,
+            422: schemas.UPLOAD_PROBLEMS[422],
+            507: schemas.FULL,
+        },
+    )
+    async def rename(
+        label: Label, to: Annotated[str, Query(description="the new label", examples=["hound"])]
+    ) -> Response:
+        """Calls a label something else; one that is known already makes one class of both."""
+        return Json(await service.rename(label, to))
 
     @app.delete(
         "/v1/classes/{label:path}",

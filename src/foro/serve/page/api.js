@@ -25,8 +25,7 @@ export const predict = (files, top, signal) =>
   call(`v1/predict?top=${top}`, { method: "POST", body: form(files), signal });
 
 export const undo = () => call("v1/undo", { method: "POST" });
-export const rename = (label, to) =>
-  call(`${classPath(label)}/rename`, { method: "POST", body: JSON.stringify({ to }), headers: { "Content-Type": "application/json" } });
+export const rename = (label, to) => call(`${classPath(label)}/rename?to=${encodeURIComponent(to)}`, { method: "POST" });
 
 /** Learns pictures; said twice with the same key, they are learned once. `corrects`: whatever they were learned as before. */
 export const learn = (label, files, key, corrects = false) =>

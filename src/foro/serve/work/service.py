@@ -16,7 +16,7 @@ from PIL import Image
 
 from foro.durable import DurableLearner
 from foro.errors import FoRoError, InputError
-from foro.labels import check_label, find_label, similar_label
+from foro.labels import check_label, find_label, lookalikes
 from foro.serve.problems import Problem
 from foro.serve.service_config import ServeConfig
 from foro.serve.work.admission import MEGABYTE, Admission
@@ -79,10 +79,10 @@ class Service:
             done = durable.seen(key) if key is not None else None
             encoder = durable.learner.head
             (name,) = encoder.known_as([label])
-            similar = similar_label(name, encoder.counts) if name not in encoder.counts else None
+            similar = lookalikes([name], encoder.counts) if name not in encoder.counts else []
             facts = {
                 "label": label,
-                "similar": None if similar is None else str(similar),
+                "similar": str(similar[0][1]) if similar else None,
                 "count": encoder.counts.get(name, 0) + len(readable),
                 "samples": encoder.samples + len(readable),
                 "skipped": skipped,
@@ -131,6 +131,19 @@ class Service:
                 raise Problem(404, "unknown-label", "there is no such label to restore")
             durable.restore(label)
             return label
+
+        return self._changed(await self.teacher.make(change))
+
+    async def rename(self, text: str, to: str) -> dict[str, Any]:
+        """Calls a label something else, or makes it one with another that is known."""
+        name = _text_label(to)
+
+        def change(durable: DurableLearner) -> Label:
+            label = find_label(text, durable.learner.labels)
+            if label is None:
+                raise Problem(404, "unknown-label", "there is no such label")
+            durable.rename(label, name)
+            return name
 
         return self._changed(await self.teacher.make(change))
 
