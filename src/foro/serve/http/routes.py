@@ -74,6 +74,7 @@ def _add_service_routes(app: FastAPI, service: Service, counters: Metrics) -> No
                 "backbone": service.backbone.name,
                 "classes": len(published.labels),
                 "samples": published.samples,
+                "model_version": published.version,
             }
         )
 
@@ -293,6 +294,7 @@ def _classes(published: PublishedModel) -> dict[str, Any]:
             {"time": time, "accuracy": accuracy, "samples": samples} for time, accuracy, samples in published.measured
         ],
         "removed": [str(label) for label in published.forgotten],
+        "model_version": published.version,
     }
 
 

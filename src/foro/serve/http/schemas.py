@@ -33,6 +33,7 @@ class Health(Shape):
     backbone: str = Field(examples=["vit_nano_patch8_64.foro_tin200"])
     classes: int = Field(examples=[2])
     samples: int = Field(examples=[12])
+    model_version: int = Field(description="grows with every change of the model", examples=[7])
 
 
 class Ready(Shape):
@@ -108,6 +109,7 @@ class Classes(Shape):
     accuracy: float | None = Field(examples=[0.96])
     history: list[Point] = Field(description="how the accuracy to be expected has changed")
     removed: list[str] = Field(description="labels that can be restored", examples=[["dog"]])
+    model_version: int = Field(description="grows with every change of the model", examples=[7])
 
 
 class Changed(Shape):

@@ -74,8 +74,7 @@ onKnown(({ loaded, classes, samples }) => {
 /** Another tab, or another person, may have taught or forgotten something. */
 async function watch() {
   if (document.hidden || !known.loaded) return;
-  const { classes, samples } = await health();
-  if (classes !== known.classes.length || samples !== known.samples) await refresh();
+  if ((await health()).model_version !== known.model_version) await refresh();
 }
 
 setInterval(() => watch().catch(() => {}), WATCH); // if it does not answer, the next thing that is asked says so

@@ -18,9 +18,7 @@ let camera;
 let items = []; // {file, answer, trouble}
 let chosen = null;
 let running = new AbortController();
-let judgedBy = "";
-
-const state = () => `${known.samples} ${known.classes.map(({ label }) => label)}`;
+let judgedBy = null; // version of the model
 
 /** `open(name)` leads to the other panels, `judged(item)` is told of every picture that was judged. */
 export function startTry({ open, judged }) {
@@ -43,7 +41,7 @@ export function startTry({ open, judged }) {
   };
 }
 
-const again = () => items.length && judgedBy !== state() && judge(items.map(({ file }) => file), items.indexOf(chosen));
+const again = () => items.length && judgedBy !== known.model_version && judge(items.map(({ file }) => file), items.indexOf(chosen));
 
 /** Teaches the picture that is shown, or what the camera sees as long as `held()`. */
 async function teachThis(label, held) {
@@ -72,7 +70,7 @@ async function takeBack() {
 
 async function judge(files, first = 0, judged = () => {}) {
   if (!files.length) return;
-  judgedBy = state();
+  judgedBy = known.model_version;
   running.abort();
   const { signal } = (running = new AbortController());
   items = files.map((file) => ({ file, answer: null, trouble: null }));
