@@ -215,9 +215,8 @@ def _digest(path: Path) -> str:
 def _export(snapshot: Snapshot, model: Path) -> BinaryIO:
     from foro.files.export import export_model  # here for start-up time
 
-    part = {"dir": model.parent, "prefix": f".{model.name}.{os.getpid()}.", "suffix": ".part"}
     try:
-        with TemporaryDirectory(**part) as folder:
+        with TemporaryDirectory(".part", f".{model.name}.{os.getpid()}.", model.parent) as folder:
             files = export_model(snapshot, Path(folder) / "model.onnx").files
             if len(files) > 1:
                 raise Problem(422, "cannot-export", "this model is too large for one file: use foro export")
