@@ -23,7 +23,7 @@ from foro.util.progress import progress_bar, progress_of, without_bars
 from foro.util.threads import one_blas_thread
 
 if TYPE_CHECKING:
-    from foro.evaluation import Evaluation
+    from foro.evaluation import Comparison, Evaluation
     from foro.features.candidate import Candidate
     from foro.features.extractor import Extractor
     from foro.features.readout import Readout
@@ -151,6 +151,18 @@ class Snapshot:
             raise InputError(f"there is no image to evaluate{reason}")
         truth, predicted, confidence = zip(*answers, strict=True)
         return Evaluation(self.labels, truth, predicted, np.array(confidence), tuple(bad))
+
+    def compare(self, other: Snapshot, images: Images, labels: Sequence[Label], strict: bool = True) -> Comparison:
+        """Evaluates this model and another on the same images; one that cannot be read raises, or else is left out."""
+        from foro.evaluation import Comparison
+        from foro.images.samples import Samples
+        from foro.images.unreadable import without
+
+        samples = Samples(check_images(images), check_labels(labels))
+        first = self.evaluate(samples.images, samples.labels, strict)
+        good = without(samples, list(first.bad))
+        names = tuple(image_name(image, number) for number, image in enumerate(good.images))
+        return Comparison(first, other.evaluate(good.images, good.labels), names)
 
     def features(self, images: Images, doing: str = "features") -> Iterator[Float32]:
         """Feature vectors (b, d) of images, in batches."""
