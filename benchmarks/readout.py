@@ -15,19 +15,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from common import VIT_TINY, images_of
+from common import BACKBONES, images_of, layers
 from rich.console import Console
 from rich.table import Table
 
 from foro import KnowledgeEncoder, load_backbone
 from foro.backbones import Backbone
-from foro.features.cache import FeatureCache
 from foro.features.readout import Readout
-from foro.images.task_images import TaskImages
-from foro.research.datasets.dataset import Dataset
-from foro.research.methods.cached_learner import CachedExtractor
 
-BACKBONES = {"nano": ("nano", None), "vit-tiny-224": (VIT_TINY, None), "vit-tiny-112": (VIT_TINY, 112)}
 SETS = "nano cifar100,nano cub200,vit-tiny-112 cifar100,vit-tiny-112 cub200,vit-tiny-224 cifar100,vit-tiny-224 cub200"
 
 
@@ -41,14 +36,6 @@ def readouts(backbone: Backbone) -> Iterator[tuple[str, Readout]]:
     yield "last CLS ½, earlier CLS ½", replace(groups, tokens=(last, *halves))
     yield "last CLS ½, mean tokens ½", replace(groups, tokens=(last, replace(means, share=0.5)))
     yield "groups: last CLS ½, earlier CLS ¼, mean tokens ¼", groups
-
-
-def layers(backbone: Backbone, dataset: Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """What is read of the train and the test images, (n, outputs, dim) each."""
-    extractor = CachedExtractor(backbone, FeatureCache(Path("runs/features")))
-    parts = (TaskImages(part, np.arange(len(part))) for part in (dataset.train, dataset.test))
-    train, test = (np.concatenate(list(extractor.layers(images))) for images in parts)
-    return train, test
 
 
 def main() -> None:

@@ -1,30 +1,31 @@
-"""Does it know what it does not know? Half of the classes are learned, images of the other half are asked for too.
+"""Does it know what it does not know? Some classes are learned, images of others are asked for too.
 
 AUROC of known against unknown images by the chance of being unknown, beside the highest probability and the best score;
-then the share of unknown images that is refused where 95 % of the known ones are kept, and what the default does.
+then the share of unknown images that is refused where 95 % of the known test images are kept, and what the default
+refuses, which has seen no test image.
 
 python benchmarks/unknown.py
+python benchmarks/unknown.py --sets "vit-tiny-224 cub200 50" --draws 4
+
+Features are computed once and kept in runs/features; a draw that is there is not computed again (runs/unknown.jsonl).
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
-from common import DATA, VIT_TINY
+from common import BACKBONES, features_of, first_of_each, remembered
 from rich.console import Console
 from rich.table import Table
 from scipy.stats import rankdata
 
-from foro import Learner
-from foro.backbones import load_backbone
-from foro.features.extractor import Extractor
-from foro.features.readout import Readout
+from foro import Learner, load_backbone
 from foro.heads.head import Head
-from foro.research.datasets.registry import load_dataset
 
+SETS = "vit-tiny-224 cub200 50,vit-tiny-112 cifar100 50,nano cub200 50,nano cifar100 50,nano digits 7,nano digits 5"
 KEPT = 0.95
 
 
@@ -53,43 +54,43 @@ def measure(head: Head, known: np.ndarray, unknown: np.ndarray) -> list[float]:
     return [*(auroc(*pair) for pair in pairs), *(refused(*pair) for pair in pairs), *beyond]
 
 
+def draws_of(chosen: str, draws: int, most: int, threads: int | None) -> list[str]:
+    """The row of a backbone, a data set and a number of known classes, of which at most so many images are learned."""
+    name, data, classes = chosen.split()
+    place, size = BACKBONES[name]
+    backbone = load_backbone(place, image_size=size, threads=threads)
+    dataset, (X, y), (new, truth) = features_of(backbone, data)
+
+    def compute(draw: int) -> list[float]:
+        """Number of known and of unknown classes and of images learned, and the figures."""
+        drawn = np.random.default_rng(draw).permutation(sorted(dataset.classes))
+        known, unknown = drawn[: int(classes)], drawn[int(classes) : 2 * int(classes)]
+        learned = np.isin(y, known) & first_of_each(y, most)
+        head = Learner(backbone, seed=draw).head
+        head.absorb(X[learned], y[learned].tolist())
+        figures = measure(head, new[np.isin(truth, known)], new[np.isin(truth, unknown)])
+        return [len(known), len(unknown), int(learned.sum()), *figures]
+
+    rows = [remembered("unknown.jsonl", [chosen, most, draw], partial(compute, draw)) for draw in range(draws)]
+    known, unknown, learned, *means = np.mean(rows, axis=0)
+    return [name, dataset.title, f"{known:.0f} / {unknown:.0f}", f"{learned:.0f}", *(f"{mean:.1f}" for mean in means)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--classes", type=int, default=50, help="known ones, and as many unknown ones")
+    parser.add_argument("--sets", default=SETS, help="backbone, data set and number of known classes; commas between")
     parser.add_argument("--draws", type=int, default=4, help="choices of classes")
-    parser.add_argument("--train-per-class", type=int, default=8)
-    parser.add_argument("--test-per-class", type=int, default=4)
-    parser.add_argument("--image-size", type=int, default=112, help="of ViT-Ti/16; 224 is its own, and slow")
-    parser.add_argument("--backbones", nargs="+", default=["nano", "vit_tiny"], choices=["nano", "vit_tiny"])
+    parser.add_argument("--learned-per-class", type=int, default=20, help="images, as far as there are so many")
+    parser.add_argument("--threads", type=int, default=None)
     options = parser.parse_args()
-    if not DATA.is_dir():
-        sys.exit(f"no real images in {DATA}; set FORO_SHARED_DATA")
-    table = Table(title=f"{options.classes} known and as many unknown classes, mean of {options.draws} draws")
+    table = Table(title=f"known and unknown classes, mean of {options.draws} draws, in %")
     headings = "AUROC: probability", "score", "familiarity"
     later = "refused at 95 % kept: probability", "score", "familiarity", "by default: known", "unknown"
-    for heading in ("backbone", "data", *headings, *later):
+    for heading in ("backbone", "data", "known / unknown classes", "images learned", *headings, *later):
         table.add_column(heading, justify="left" if heading in ("backbone", "data") else "right")
-    for name in options.backbones:
-        backbone = load_backbone("nano") if name == "nano" else load_backbone(VIT_TINY, image_size=options.image_size)
-        extractor, readout = Extractor(backbone), Readout.of("groups", backbone)
-        for data in ("cub200", "cifar100"):
-            dataset = load_dataset(data, DATA).subset(options.train_per_class, options.test_per_class)
-            parts = [
-                (np.concatenate(list(extractor.features(part.images, readout))), np.array(part.labels))
-                for part in (dataset.train, dataset.test)
-            ]
-            rows = []
-            for draw in range(options.draws):
-                drawn = np.random.default_rng(draw).permutation(sorted(dataset.classes))[: 2 * options.classes]
-                known, unknown = drawn[: options.classes], drawn[options.classes :]
-                (X, y), (new, truth) = parts
-                head = Learner(backbone, seed=draw).head
-                learned = np.isin(y, known)
-                head.absorb(X[learned], y[learned].tolist())
-                rows.append(measure(head, new[np.isin(truth, known)], new[np.isin(truth, unknown)]))
-            means = [f"{value:.1f}" for value in np.mean(rows, axis=0)]
-            table.add_row(f"{name}, {backbone.image_size} px", dataset.description, *means)
-    Console(width=200).print(table)
+    for each in options.sets.split(","):
+        table.add_row(*draws_of(each, options.draws, options.learned_per_class, options.threads))
+    Console(width=160).print(table)
 
 
 if __name__ == "__main__":

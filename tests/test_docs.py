@@ -45,7 +45,9 @@ def test_what_pages_import_is_public(page: Path) -> None:
                 assert node.module == "foro.sklearn" or not str(node.module).startswith("foro")
 
 
-@pytest.mark.parametrize("verb", ["learn", "predict", "evaluate", "compare", "info", "forget", "unlearn", "merge", "export"])
+@pytest.mark.parametrize(
+    "verb", ["learn", "predict", "evaluate", "compare", "info", "forget", "unlearn", "merge", "export"]
+)
 def test_every_verb_has_its_place(verb: str) -> None:
     headings = " ".join(re.findall(r"^## (.*)$", (DOCS / "python.md").read_text(encoding="utf-8"), re.MULTILINE))
     assert re.search(rf"\b{verb}\b", headings)

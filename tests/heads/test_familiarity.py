@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foro.heads.familiarity import Familiarity
+from foro.heads.familiarity import Coefficients, Familiarity
 from foro.heads.ridge import KnowledgeEncoder
-from foro.heads.ridge.moments import Moments, class_left_out_scores
+from foro.heads.ridge.moments import Moments, _keeping, class_left_out_scores
 from foro.types import Float64
 
 FEATURES = 6
@@ -36,12 +36,45 @@ def told(encoder: KnowledgeEncoder, X: Float64) -> Float64:
 
 @pytest.mark.parametrize("classes", [1, 2, 5, 8])
 def test_samples_of_other_classes_are_unknown(classes: int) -> None:
-    X, labels = clusters(12, 20)
-    inside, new = 20 * classes, clusters(12, 20, seed=1)[0]
-    unknown = told(taught(X[:inside], labels[:inside]), new)
-    assert (unknown[:inside] < 0.5).mean() > 0.85
-    assert (unknown[inside:] > 0.5).mean() > 0.6
-    assert np.median(unknown[inside:]) > 2 * np.median(unknown[:inside])
+    kept, refused = [], []
+    for seed in range(6):
+        X, labels = clusters(12, 20, seed)
+        inside, new = 20 * classes, clusters(12, 20, 100 + seed)[0]
+        unknown = told(taught(X[:inside], labels[:inside]), new)
+        kept.append((unknown[:inside] < 0.5).mean())
+        refused.append((unknown[inside:] > 0.5).mean())
+        assert np.median(unknown[inside:]) > 2 * np.median(unknown[:inside])
+    assert np.mean(kept) > 0.9
+    assert np.mean(refused) > 0.8
+
+
+@pytest.mark.parametrize(("classes", "spread"), [(3, 1.0), (8, 0.5), (8, 2.0)])
+def test_about_one_in_twenty_known_samples_is_refused_however_alike_the_classes_are(
+    classes: int, spread: float
+) -> None:
+    shares = []
+    for seed in range(6):
+        X, labels = clusters(classes, 30, seed, spread)
+        shares.append((told(taught(X, labels), clusters(classes, 100, 100 + seed, spread)[0]) >= 0.5).mean())
+    assert 0.03 < np.mean(shares) < 0.07
+
+
+def test_few_known_samples_are_refused_where_others_are_far() -> None:
+    X, labels = clusters(12, 30, spread=10.0)
+    unknown = told(taught(X[:240], labels[:240]), clusters(12, 100, seed=1, spread=10.0)[0])
+    assert (unknown[:800] >= 0.5).mean() < 0.02
+    assert (unknown[800:] >= 0.5).mean() > 0.98
+
+
+@pytest.mark.parametrize("samples", [3, 18, 19, 200])
+def test_the_chance_of_one_half_is_where_one_in_twenty_left_out_samples_is(samples: int) -> None:
+    odds = np.random.default_rng(0).standard_normal(samples) + 2
+    found = _keeping(Coefficients(0.0, 1.0, 0.0), np.stack([np.zeros(samples), odds], axis=1))
+    beyond = int((odds + found.constant > 0).sum())
+    assert beyond <= samples // 20
+    assert samples < 200 or beyond == 9  # the 191st of 200 is where the chance is one half
+    apart = _keeping(Coefficients(0.0, 1.0, -20.0), np.stack([np.zeros(samples), odds], axis=1))
+    assert apart.constant == -20.0
 
 
 def test_the_distance_is_the_relative_mahalanobis_distance() -> None:

@@ -58,9 +58,10 @@ def predict(
     """The most likely label of each image, and how sure the model is.
 
     Of many answers with 80 % confidence, about 80 % are right: foro evaluate shows how well that holds. An image that
-    is more likely of no known class than of any is "unknown", and its confidence is that chance, which assumes that
-    one image in five is. Answers come in the order of the images, as soon as they are there; without a terminal, with
-    tabs between path, label and confidence.
+    is more likely of no known class than of any is "unknown", and its confidence is that chance, which is set so that
+    about 95 % of images of known classes keep their label, or more where unknown ones are easy to tell. Answers come
+    in the order of the images, as soon as they are there; without a terminal, with tabs between path, label and
+    confidence.
 
     Examples:
 

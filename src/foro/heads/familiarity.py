@@ -8,8 +8,8 @@ import numpy as np
 
 from foro.types import Arrays, Float32, Float64
 
-UNKNOWN_SHARE = 0.2
-"""Share of samples that are assumed to be of no known class: what a calibrated chance is calibrated for."""
+KEPT = 0.95
+"""Share of new samples of known classes whose chance of being unknown is to be below one half."""
 
 FEW = 6
 """With fewer classes, leaving one out says little of how much others differ."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foro.heads.familiarity import FEW, LEAST, UNKNOWN_SHARE, Coefficients, Familiarity
+from foro.heads.familiarity import FEW, KEPT, LEAST, Coefficients, Familiarity
 from foro.heads.ridge import packed
 from foro.heads.ridge.statistics import Statistics
 from foro.types import Arrays, Float64, Label
@@ -120,14 +120,15 @@ class Moments:
             logs = np.log(np.maximum(alone.min(axis=1), LEAST))
             deviation = max(float(logs.std()), TYPICAL_DEVIATION)
             slope = 1.5 / deviation
-            return _assumed(Coefficients(0.0, slope, -slope * (float(logs.mean()) + deviation)))
+            even = Coefficients(0.0, slope, -slope * (float(logs.mean()) + deviation))
+            return _keeping(even, np.stack([known, logs], axis=1))
         samples = np.concatenate(
             [
                 np.stack([known, alone.min(axis=1) - around], axis=1),
                 np.stack([unknown, others.min(axis=1) - around_class], axis=1),
             ]
         )
-        return _assumed(_logistic(samples, np.repeat([0.0, 1.0], len(features))))
+        return _keeping(_logistic(samples, np.repeat([0.0, 1.0], len(features))), samples[: len(features)])
 
     def rename(self, label: Label, to: Label) -> None:
         """Calls a label something else; where that is known too, both are one."""
@@ -306,7 +307,21 @@ def _logistic(samples: Float64, unknown: Float64) -> Coefficients:
     return Coefficients(float(score), float(distance), float(found[2] - centre @ (found[:2] / deviation)))
 
 
-def _assumed(even: Coefficients) -> Coefficients:
-    """Coefficients for the share of unknown samples that is assumed, from those for as many unknown as known."""
-    odds = float(np.log(UNKNOWN_SHARE / (1 - UNKNOWN_SHARE)))
-    return Coefficients(even.score, even.distance, even.constant + odds)
+def _keeping(even: Coefficients, known: Float64) -> Coefficients:
+    """Coefficients that keep most known samples, from those for as many unknown samples as known ones.
+
+    A chance needs a share of unknown samples to assume: as many as known ones, or fewer, until no more than 5 % of new
+    samples of known classes have a chance of one half. These are like the ``known`` samples (n, 2), which were left
+    out one at a time: the next is above the k-th of n with a chance of 1 − k / (n + 1).
+    """
+    odds = known @ np.array([even.score, even.distance]) + even.constant
+    rank = int(np.ceil(KEPT * (len(odds) + 1)))
+    if rank <= len(odds):
+        level = float(np.sort(odds)[rank - 1])
+    else:  # too few for that: as if the odds were normal
+        from scipy.special import stdtrit
+
+        free = max(len(odds) - 1, 1)
+        deviation = float(np.sqrt(((odds - odds.mean()) ** 2).sum() / free * (1 + 1 / len(odds))))
+        level = float(odds.mean()) + float(stdtrit(free, KEPT)) * deviation
+    return Coefficients(even.score, even.distance, even.constant - max(level, 0.0))
