@@ -81,18 +81,15 @@ def _command(command: Any, parent: Any, name: str, level: int) -> Iterator[str]:
     rows = [each for each in (param.get_help_record(context) for param in command.params) if each]
     if rows and not hasattr(command, "commands"):
         yield from ("", "| | |", "|---|---|")
-        yield from (f"| `{_cell(names)}` | {_prose(text)} |" for names, text in rows)
+        yield from (f"| <code>{_cell(names)}</code> | {_cell(text)} |" for names, text in rows)
     for each in getattr(command, "commands", {}).values():
         yield from _command(each, context, f"{name} {each.name}", level + 1)
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def _prose(text: str) -> str:
-    """Text in a cell of a table that is not Markdown."""
-    return re.sub(r"([<*_`])", r"\\\1", _cell(text))
+    """Plain text as Markdown inside a cell of a table; a default that was given as words stands in parentheses."""
+    plain = re.sub(r"\[default: \(([^()]*)\)\]", r"[default: \1]", " ".join(text.split()))
+    return re.sub(r"[<>|*_`\[\]]", lambda found: f"&#{ord(found[0])};", plain)
 
 
 def python_page() -> str:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
+import socket
 import subprocess
 import sys
 import tarfile
+import time
 import venv
 import zipfile
 from importlib.metadata import distribution
@@ -56,17 +60,17 @@ def wheel(source: Path) -> Path:
 
 
 class Environment:
-    """An environment with the wheel and, as links to what is installed here, just the packages that it asks for."""
+    """An environment with a wheel, or built from source, and links to just the packages that it asks for."""
 
-    def __init__(self, folder: Path, wheel: Path) -> None:
+    def __init__(self, folder: Path, source: Path, *extras: str) -> None:
         venv.create(folder, symlinks=True, with_pip=False)
         scripts = folder / ("Scripts" if sys.platform == "win32" else "bin")
         self.python, self.command = scripts / "python", scripts / "foro"
         place = run(self.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder)
         self.folder = Path(place.strip())
-        self.link(resolved("foro") - {"foro"})
+        self.link((resolved("foro", extras) | resolved("hatchling")) - {"foro"})
         pip = [sys.executable, "-m", "pip", "--python", self.python, "--disable-pip-version-check", "--quiet"]
-        run(*pip, "install", "--no-deps", "--no-index", wheel, cwd=folder)
+        run(*pip, "install", "--no-deps", "--no-index", "--no-build-isolation", source, cwd=folder)
 
     def link(self, names: set[str]) -> None:
         for name in names:
@@ -129,3 +133,43 @@ def test_the_tests_of_the_demonstration_pass_from_the_wheel(installed: Environme
     copied = tmp_path / "test_demo.py"
     copied.write_text((ROOT / "tests" / "verbs" / "test_demo.py").read_text(encoding="utf-8"), encoding="utf-8")
     assert " passed" in run(installed.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", copied, cwd=tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the container is not for Windows")
+def test_the_steps_of_the_container(tmp_path: Path) -> None:
+    """Copies what the Dockerfile copies, installs it as that does but from what is here, starts it and asks for health.
+
+    The base image, the user and the read-only root are the container's own and are not tried.
+    """
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    steps = [line.split(maxsplit=1) for line in dockerfile.splitlines() if re.match("[A-Z]+ ", line)]
+    allowed = set(re.findall(r"^!(.*)$", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE))
+    context = tmp_path / "source"
+    context.mkdir()
+    for words in [rest.split() for name, rest in steps if name == "COPY" and "--from" not in rest]:
+        assert set(words[:-1]) <= allowed
+        for name in words[:-1]:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, context / words[-1], ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(ROOT / name, context)
+    (extras,) = re.findall(r'pip install --no-cache-dir "\.\[(\w+)\]"', dockerfile)
+    environment = Environment(tmp_path / "foro", context, extras)
+    told = dict(steps)
+    entry, health = json.loads(told["ENTRYPOINT"]), json.loads(told["HEALTHCHECK"].partition("CMD ")[2])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    command = [str(environment.command), *entry[1:], str(tmp_path / "model.foro"), "--port", port]
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    service = subprocess.Popen(command, env={**variables, "FORO_TEACH_TOKEN": "a token for this test"}, cwd=tmp_path)
+    try:
+        check = [str(environment.python), *health[1:-1], health[-1].replace("8000", port)]
+        until = time.monotonic() + 120
+        while subprocess.run(check, capture_output=True).returncode:
+            assert service.poll() is None, "the service ended"
+            assert time.monotonic() < until, "the service is not healthy"
+            time.sleep(0.5)
+    finally:
+        service.terminate()
+        assert service.wait(60) == 0

@@ -55,7 +55,7 @@ class Learner:
     backbone
         ``"nano"`` (embedded), a full timm tag, a folder with a checkpoint, or a loaded backbone.
     preset
-        ``"default"``, ``"paper"`` or a :class:`foro.LearnerConfig`; every setting of it can be overridden by name.
+        ``"default"``, ``"paper"`` or a ``foro.LearnerConfig``; every setting of it can be overridden by name.
     image_size
         Side of the input in pixels, if not the checkpoint's own.
     seed
@@ -324,7 +324,7 @@ class Learner:
     ) -> Learner:
         """The learner of a model file; refuses a backbone other than the one it was taught with.
 
-        What a :class:`foro.DurableLearner` has learned and not saved yet is part of it.
+        What a ``foro.DurableLearner`` has learned and not saved yet is part of it.
         """
         learner = recover(cls, Path(path), backbone).learner
         learner.engine = find_engine(engine)

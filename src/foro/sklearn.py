@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
 class ForwardOnlyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Closed-form continual classifier: ``partial_fit`` in any number of parts equals one ``fit``.
 
-    Parameters are those of :class:`foro.heads.ridge.KnowledgeEncoder`; ``random_state`` is its seed.
+    Parameters are those of ``foro.heads.ridge.KnowledgeEncoder``; ``random_state`` is its seed.
 
     Examples
     --------

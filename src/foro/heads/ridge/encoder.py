@@ -47,7 +47,7 @@ class KnowledgeEncoder(Head):
     seed
         Of the projection and of the probes of the cross-validation.
     blocks
-        Which part of the features each block of the projection's columns sees; see :class:`RandomProjection`.
+        Which part of the features each block of the projection's columns sees; see ``RandomProjection``.
 
     Examples
     --------
