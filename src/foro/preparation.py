@@ -17,7 +17,9 @@ from foro.features.candidate import Candidate
 from foro.features.extractor import Extractor
 from foro.heads.head import Gathered, gather
 from foro.images.load import Images, check_images
+from foro.images.look import Crops, look
 from foro.images.samples import choose_held_out
+from foro.images.task_images import TaskImages
 from foro.types import Float32, Label
 from foro.util.progress import progress_of
 
@@ -65,6 +67,8 @@ def prepare_learn(
         raise InputError("there is no image to learn from")
     if not 0 <= held_out < 1:
         raise InputError(f"held_out is a share of the images between 0 and 1, not {held_out}")
+    if learner.engine is None and not isinstance(images, TaskImages):  # those may be in a cache
+        images, _ = look(images, learner.backbone.preprocessing)
     generator = np.random.default_rng([learner.seed, learner.adaptation.tasks, 1])
     tested = choose_held_out(names, held_out, generator) if held_out else []
     task, labelled = images, names
@@ -120,7 +124,8 @@ def _hold_out(
 
 def _taken(images: Images, names: list[Label], positions: list[int]) -> tuple[Images, list[Label]]:
     """The images and labels at some positions."""
-    return [images[position] for position in positions], [names[position] for position in positions]
+    taken = images.take(positions) if isinstance(images, Crops) else [images[position] for position in positions]
+    return taken, [names[position] for position in positions]
 
 
 def _kept(batches: Iterable[Float32], names: list[Label], keep: Keep | None) -> Iterator[Float32]:

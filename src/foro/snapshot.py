@@ -10,11 +10,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PIL import Image
 
 from foro.errors import InputError
 from foro.heads.calibration import probabilities
-from foro.images.load import Images, ImageSource, check_images, load_image
+from foro.images.load import Crop, Images, ImageSource, check_images, load_crop
 from foro.images.unreadable import UnreadableImage, image_name
 from foro.labels import check_labels, same_labels
 from foro.types import Float32, Float64, Label
@@ -117,11 +116,11 @@ class Snapshot:
         with closing(ordered_map(read, images, at_once) if at_once > 1 else (read(each) for each in images)) as decoded:
             while batch := list(islice(decoded, at_once)):
                 with without_bars():
-                    likely, unknown = self.answers([each for each in batch if isinstance(each, Image.Image)])
+                    likely, unknown = self.answers([each for each in batch if not isinstance(each, str)])
                     rows = zip(likely, unknown.tolist(), strict=True)
                 for each in batch:
                     image = asked.pop(0)
-                    if isinstance(each, Image.Image):
+                    if not isinstance(each, str):
                         row, stranger = next(rows)
                         yield Prediction(image, self.labels, row, None, stranger if self.familiar else None)
                     else:
@@ -221,10 +220,10 @@ def _observed(images: Iterable[ImageSource]) -> tuple[Iterator[ImageSource], lis
     return taken(), asked
 
 
-def _read(preprocessing: Preprocessing, strict: bool, source: ImageSource) -> Image.Image | str:
-    """An image at the size that the backbone crops, which is all that is kept of a large one; or what is wrong."""
+def _read(preprocessing: Preprocessing, strict: bool, source: ImageSource) -> Crop | str:
+    """What the backbone sees of an image, which is all that is kept of a large one; or what is wrong."""
     try:
-        return preprocessing.resize(load_image(source))
+        return load_crop(source, preprocessing)
     except InputError as error:
         if strict:
             raise

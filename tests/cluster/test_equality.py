@@ -97,7 +97,7 @@ def test_files_are_read_by_the_workers_and_features_stay_there(
     local, shared = Learner(backbone, **SETTINGS), Learner(backbone, **SETTINGS)
     shared.engine = Kept(pools[2], 64)
     local.learn(paths, LABELS[:150])
-    monkeypatch.setattr("foro.images.load.load_image", _refuse)
+    monkeypatch.setattr("foro.images.load.load_crop", _refuse)
     monkeypatch.setattr("foro.images.load.pixel_batches", _refuse)
     monkeypatch.setattr(backbone, "embed", _refuse)
     shared.learn(paths, LABELS[:150])

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from foro.cluster.connection import connect, failure, quiet
 from foro.errors import InputError
 from foro.features.extractor import BATCH
-from foro.images.load import Images, ImageSource, load_image
+from foro.images.load import Images, ImageSource, load_crop
 from foro.images.preprocessing import Preprocessing
 from foro.images.unreadable import UnreadableImage, find_unreadable, image_name
 from foro.util.progress import progress_bar
@@ -130,7 +130,7 @@ def _decode(block: Any, preprocessing: Preprocessing) -> Any:
     with _working_in(folder):
         try:
             for place, image in enumerate(images):
-                crops[place] = preprocessing.crop(load_image(image))
+                crops[place] = load_crop(image, preprocessing)
         except InputError as error:
             crops, bad = crops[:0], str(error)
     offsets = pyarrow.py_buffer(np.array([0, crops.nbytes], dtype=np.int64))

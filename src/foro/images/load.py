@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,12 +30,20 @@ NARROWEST = 200
 """Long side to short side: at the size where the short side fits a backbone, the long one would fill the memory."""
 
 READING = (
+    "decode a JPEG at a half, a quarter or an eighth if both sides stay at least twice as long as they are resized to",
     "turn the image upright by its EXIF orientation",
     "multiply grey of 16 bits or more by 255 / 65535, grey in floating point by 255 / max(1, largest value); round it",
     "lay transparency on white",
     "convert to RGB",
 )
-"""What ``load_image`` does, for a program that has to do the same."""
+"""What ``load_crop`` does with a file before it is resized, for a program that has to do the same."""
+
+SPARE = 2
+"""A JPEG is decoded at no less than so many times the size that it is then resized to."""
+
+
+class Crop(np.ndarray[Any, np.dtype[np.uint8]]):
+    """The pixels (S, S, 3) that a backbone sees of an image: resized and cut already."""
 
 
 def check_images(images: object) -> Images:
@@ -51,10 +60,37 @@ def check_images(images: object) -> Images:
 
 def load_image(source: ImageSource) -> Image.Image:
     """An RGB image, turned upright by its EXIF tag, from a path, a PIL image or an array (H, W[, 1 | 3 | 4])."""
+    return _load(source, _upright).convert("RGB")
+
+
+def load_crop(source: ImageSource, preprocessing: Preprocessing) -> Crop:
+    """What a backbone sees of an image; a crop of its size is left as it is."""
+    side = preprocessing.image_size
+    if isinstance(source, Crop) and source.shape == (side, side, 3):
+        return source
+    return preprocessing.crop(_load(source, partial(resized, preprocessing=preprocessing))).view(Crop)
+
+
+def resized(image: Image.Image, preprocessing: Preprocessing) -> Image.Image:
+    """An image from a file, upright and at the size to which it is resized before it is cut.
+
+    Of a JPEG that is not decoded yet no more is decoded than that needs; afterwards the image has another size.
+    """
+    whole, (width, height) = image.size, preprocessing.resized_size(*image.size)
+    drafted = image.draft(None, (SPARE * width, SPARE * height))
+    if drafted is None or image.size == whole:
+        return preprocessing.resize(_upright(image))
+    # Before it is turned: the last pixels of a row and of a column may be only partly of the picture.
+    plain = image if image.mode in ("L", "RGB") else image.convert("RGB")
+    return _upright(preprocessing.resize(plain, drafted[1][2:]))
+
+
+def _load(source: ImageSource, read: Callable[[Image.Image], Image.Image]) -> Image.Image:
+    """What ``read`` makes of an image that was opened from a path; any other image upright."""
     if isinstance(source, np.ndarray):
         return _from_array(source)
     if isinstance(source, Image.Image):
-        return _as_rgb(source)
+        return _upright(source)
     if not isinstance(source, (str, os.PathLike)):
         raise InputError(f"an image must be a path, a PIL image or an array, not {type(source).__name__}")
     path = Path(source)
@@ -65,7 +101,7 @@ def load_image(source: ImageSource) -> Image.Image:
                 raise InputError(f"{path} has {width} × {height} pixels, more than can be decoded safely")
             if max(width, height) > NARROWEST * min(width, height):
                 raise InputError(f"{path} has {width} × {height} pixels, too narrow to be cut to a square")
-            return _as_rgb(image)
+            return read(image)
     except FileNotFoundError:
         raise InputError(f"there is no image {path}") from None
     except IsADirectoryError:
@@ -82,7 +118,8 @@ def load_image(source: ImageSource) -> Image.Image:
         raise InputError(f"{path} cannot be read as an image: {reason}") from None
 
 
-def _as_rgb(image: Image.Image) -> Image.Image:
+def _upright(image: Image.Image) -> Image.Image:
+    """An image in RGB, or in shades of grey, turned upright."""
     image = ImageOps.exif_transpose(image) or image
     if image.mode.startswith("I") or image.mode == "F":  # 16 bit and more: Pillow would cut the values off at 255
         values = np.asarray(image)
@@ -92,7 +129,17 @@ def _as_rgb(image: Image.Image) -> Image.Image:
         image = image.convert("RGBA")
         paper = Image.new("RGBA", image.size, "white")
         return Image.alpha_composite(paper, image).convert("RGB")
-    return image.convert("RGB")
+    return image if image.mode in ("L", "RGB") else image.convert("RGB")
+
+
+def _eight_bits(values: NDArray[Any], top: float) -> NDArray[np.uint8]:
+    """Values (H, W) from 0 to top as bytes; some rows at a time, because floats take eight times as much memory."""
+    found = np.empty(values.shape, np.uint8)
+    rows = max(1, 2**18 // values.shape[1])
+    for start in range(0, len(values), rows):
+        part = values[start : start + rows] * np.float64(255.0 / top)
+        found[start : start + rows] = np.clip(np.rint(part, out=part), 0, 255, out=part)
+    return found
 
 
 def _eight_bits(values: NDArray[Any], top: float) -> NDArray[np.uint8]:
@@ -116,11 +163,15 @@ def _from_array(array: NDArray[Any]) -> Image.Image:
         array = np.uint8(np.rint(array * 255))
     if array.ndim == 3 and array.shape[2] == 1:
         array = array[:, :, 0]
-    return _as_rgb(Image.fromarray(np.ascontiguousarray(array)))
+    return _upright(Image.fromarray(np.ascontiguousarray(array)))
 
 
 def pixel_batches(images: Images, preprocessing: Preprocessing, size: int) -> Iterator[Float32]:
     """Preprocessed pixels (b, 3, S, S) in batches of ``size``, decoded by threads while the caller computes."""
-    with closing(ordered_map(lambda image: preprocessing(load_image(image)), images, ahead=size)) as pixels:
+
+    def prepared(image: ImageSource) -> Float32:
+        return preprocessing.normalise(load_crop(image, preprocessing).view(np.ndarray))
+
+    with closing(ordered_map(prepared, images, ahead=size)) as pixels:
         while batch := list(islice(pixels, size)):
             yield np.stack(batch)

@@ -97,8 +97,9 @@ class Preprocessing:
         """The part (S, S, 3) of an image that the backbone sees, at its size and a quarter of the pixels' memory."""
         if min(image.size) < 1:
             raise InputError(f"an image of {image.width} x {image.height} pixels is empty")
-        rgb = image if image.mode == "RGB" else image.convert("RGB")
-        return np.asarray(self._cut(self.resize(rgb)))
+        # Grey is resized first: its three colours would be the same.
+        plain = image if image.mode in ("L", "RGB") else image.convert("RGB")
+        return np.asarray(self._cut(self.resize(plain).convert("RGB")))
 
     def normalise(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Normalised pixels (…, 3, S, S) of crops (…, S, S, 3)."""
@@ -139,20 +140,27 @@ class Preprocessing:
             f"give the bytes (n, {size}, {size}, 3): mean and deviation are within the graph",
         ]
 
-    def resize(self, image: Image.Image) -> Image.Image:
-        """The whole RGB image at the size that is then cropped; resizing the result again changes nothing."""
-        target = self.resized
-        width, height = image.size
-        if self.crop_mode == "squash":
-            size = (target, target)
-        elif self.crop_mode == "border":
-            ratio = max(width, height) / target
-            size = (max(1, round(width / ratio)), max(1, round(height / ratio)))
-        else:
-            # The longer side is truncated, not rounded, as torchvision does.
-            shortest = min(width, height)
-            size = (int(target * width / shortest), int(target * height / shortest))
+    def resize(self, image: Image.Image, covered: tuple[float, float] | None = None) -> Image.Image:
+        """The whole image at the size that is then cropped; resizing the result again changes nothing.
+
+        ``covered`` are the width and height of the picture in pixels of the image, where these are not all of it.
+        """
+        size = self.resized_size(*(covered or image.size))
+        if covered is not None:
+            return image.resize(size, _INTERPOLATIONS[self.interpolation], (0, 0, *covered))
         return image if size == image.size else image.resize(size, _INTERPOLATIONS[self.interpolation])
+
+    def resized_size(self, width: float, height: float) -> tuple[int, int]:
+        """Width and height to which an image is resized before it is cropped."""
+        target = self.resized
+        if self.crop_mode == "squash":
+            return target, target
+        if self.crop_mode == "border":
+            ratio = max(width, height) / target
+            return max(1, round(width / ratio)), max(1, round(height / ratio))
+        # The longer side is truncated, not rounded, as torchvision does.
+        shortest = min(width, height)
+        return int(target * width / shortest), int(target * height / shortest)
 
     def _cut(self, image: Image.Image) -> Image.Image:
         size = self.image_size

@@ -14,12 +14,13 @@ from typing import Any
 
 from foro.config import CHUNK, HELD_OUT
 from foro.durable import MOST_JOURNAL, DurableLearner
-from foro.engine import Engine
 from foro.errors import DataError, FoRoError, FoRoWarning, InputError, counted
 from foro.images.labelled import read_labelled, stream_labelled
+from foro.images.look import look
 from foro.images.samples import Samples
-from foro.images.unreadable import UnreadableImage, without_unreadable
+from foro.images.unreadable import UnreadableImage, without, without_unreadable
 from foro.labels import check_labels, lookalikes, same_labels
+from foro.learner import Learner
 from foro.types import Label
 
 STREAM = "-"
@@ -98,9 +99,9 @@ def plan(data: str | os.PathLike[str], known: Sequence[Label], *, strict: bool =
     passed_over: tuple[Path, ...] = ()
     notes: tuple[str, ...] = ()
     for samples in parts:
-        good, bad = readable(samples, strict)
+        good, bad = (samples, []) if strict else without_unreadable(samples)
         counts.update(same_labels(check_labels(good.labels), [*known, *counts]))
-        skipped, passed_over, notes = skipped + bad, passed_over + samples.passed_over, notes + samples.notes
+        skipped, passed_over, notes = skipped + tuple(bad), passed_over + samples.passed_over, notes + samples.notes
     new = tuple(label for label in counts if label not in set(known))
     return Plan(dict(counts), new, skipped, passed_over, notes + _slips(new, known))
 
@@ -128,7 +129,7 @@ def teach(
     """
     start = time.perf_counter()
     if os.fspath(data) != STREAM:
-        taught = _learn(model, *_whole(read_labelled(data), strict, model.learner.engine), held_out)
+        taught = _learn(model, *_whole(model.learner, read_labelled(data), strict), held_out)
     else:
         taught = _stream(model, _stdin() if lines is None else lines, strict, held_out, chunk)
     expected = model.learner.head.estimate().accuracy
@@ -138,26 +139,27 @@ def teach(
 def unteach(model: DurableLearner, data: str | os.PathLike[str], *, strict: bool = False) -> Taught:
     """Takes the influence of what a folder or a file holds back, exactly, all or nothing."""
     start = time.perf_counter()
-    samples, skipped = _whole(read_labelled(data), strict)
+    samples, skipped = _whole(model.learner, read_labelled(data), strict)
     model.unlearn(samples.images, samples.labels)
     labels = tuple(samples.positions)
     seconds, passed_over = time.perf_counter() - start, samples.passed_over
     return Taught(len(samples), labels, seconds=seconds, skipped=skipped, passed_over=passed_over, notes=samples.notes)
 
 
-def readable(
-    samples: Samples, strict: bool, engine: Engine | None = None
-) -> tuple[Samples, tuple[UnreadableImage, ...]]:
+def _readable(learner: Learner, samples: Samples, strict: bool) -> tuple[Samples, tuple[UnreadableImage, ...]]:
     """The samples that can be read, and those that cannot; with ``strict`` all, and the first bad one is an error."""
+    if learner.engine is None:
+        images, bad = look(samples.images, learner.backbone.preprocessing, strict)
+        return replace(without(samples, bad), images=images), tuple(bad)
     if strict:
         return samples, ()
-    good, bad = engine.without_unreadable(samples) if engine else without_unreadable(samples)
+    good, bad = learner.engine.without_unreadable(samples)
     return good, tuple(bad)
 
 
-def _whole(samples: Samples, strict: bool, engine: Engine | None = None) -> tuple[Samples, tuple[UnreadableImage, ...]]:
+def _whole(learner: Learner, samples: Samples, strict: bool) -> tuple[Samples, tuple[UnreadableImage, ...]]:
     """The samples that can be read, of which there must be some."""
-    good, skipped = readable(samples, strict, engine)
+    good, skipped = _readable(learner, samples, strict)
     if not len(good):
         raise _unreadable(skipped)
     return good, skipped
@@ -192,7 +194,7 @@ def _stream(model: DurableLearner, lines: Iterable[str | bytes], strict: bool, h
     taught = Taught()
     try:
         for samples in stream_labelled(lines, STDIN, chunk):
-            good, skipped = readable(samples, strict, model.learner.engine)
+            good, skipped = _readable(model.learner, samples, strict)
             taught = _added(taught, _learn(model, good, skipped, held_out) if len(good) else Taught(skipped=skipped))
             if model.journal_bytes > MOST_JOURNAL:
                 model.save()

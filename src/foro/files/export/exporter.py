@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from foro.errors import BackboneError, InputError, ModelFileError
 from foro.files.inference_file import read_snapshot, write_inference
-from foro.images.load import READING, Images, load_image
+from foro.images.load import READING, Images, load_crop
 from foro.snapshot import Snapshot
 
 TOLERANCE = 1e-3
@@ -79,7 +79,7 @@ def _write_onnx(snapshot: Snapshot, path: Path, images: Images) -> tuple[list[Pa
     checkpoint, gains = backbone.checkpoint(), snapshot.candidate.gains
     graph = build_model_graph(snapshot, checkpoint if gains is None else checkpoint.with_gains(gains))
     files = write_onnx(path, graph, describe(snapshot))
-    return files, run_onnx(path, [backbone.preprocessing.crop(load_image(image)) for image in images])
+    return files, run_onnx(path, [load_crop(image, backbone.preprocessing) for image in images])
 
 
 def describe(snapshot: Snapshot) -> dict[str, str]:

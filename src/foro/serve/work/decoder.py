@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from PIL import Image
 
 from foro.errors import InputError
-from foro.images.load import NARROWEST, load_image
+from foro.images.load import NARROWEST, resized
 from foro.images.preprocessing import Preprocessing
 from foro.serve.problems import Problem
 
@@ -52,7 +52,7 @@ class Decoder:
                 if max(width, height) > NARROWEST * min(width, height):
                     return Problem(422, "too-narrow-image", f"an image of {width} × {height} pixels is too narrow")
                 # Small images wait for their turn in less memory; to resize twice changes nothing.
-                return self._preprocessing.resize(load_image(image))
+                return resized(image, self._preprocessing).convert("RGB")
         except (Exception, MemoryError) as error:  # Pillow raises anything from SyntaxError to struct.error
             if isinstance(error, Image.DecompressionBombError):
                 return Problem(413, "too-many-pixels", "this image has far too many pixels")
