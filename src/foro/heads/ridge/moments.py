@@ -31,6 +31,9 @@ TYPICAL_DEVIATION = 0.3
 PRIOR_WEIGHT, PRIOR_SAMPLES = 1.0, 5.0
 """Score and distance, at unit deviation, count about the same; this holds as much as so many samples."""
 
+MOST_STEPS, PRECISION = 50, 1e-8
+"""Of the fit of the coefficients, which takes about six steps."""
+
 LEAST_LEFT = 1e-3
 """Of what remains of a direction when a sample is left out, so that nothing is divided by zero."""
 SINGULAR = 1e-9
@@ -289,20 +292,27 @@ def _inverse(covariance: Float64, share: float) -> Float64:
 
 def _logistic(samples: Float64, unknown: Float64) -> Coefficients:
     """Coefficients for samples (n, 2), best score and distance, of which some are unknown (n,)."""
-    from scipy.optimize import minimize
-
     centre, deviation = samples.mean(axis=0), np.maximum(samples.std(axis=0), LEAST)
     rows = np.concatenate([(samples - centre) / deviation, np.ones((len(samples), 1))], axis=1)
     prior = np.array([-PRIOR_WEIGHT, PRIOR_WEIGHT, 0.0])
     hold = np.array([1.0, 1.0, 0.0]) * PRIOR_SAMPLES
 
-    def loss(weights: Float64) -> tuple[float, Float64]:
+    def loss(weights: Float64) -> float:
         odds = rows @ weights
-        gradient = rows.T @ (1 / (1 + np.exp(-odds)) - unknown) + hold * (weights - prior)
         value = np.logaddexp(0, odds).sum() - unknown @ odds + (hold * (weights - prior) ** 2).sum() / 2
-        return float(value), gradient
+        return float(value)
 
-    found = minimize(loss, prior, jac=True, method="BFGS").x
+    found, lowest = prior, loss(prior)
+    for _ in range(MOST_STEPS):  # Newton's, halved until they lead downhill
+        chance = 1 / (1 + np.exp(-(rows @ found)))
+        gradient = rows.T @ (chance - unknown) + hold * (found - prior)
+        curvature = (rows.T * (chance * (1 - chance))) @ rows + np.diag(hold + LEAST)
+        step = np.linalg.solve(curvature, gradient)
+        size = next((0.5**halving for halving in range(30) if loss(found - 0.5**halving * step) < lowest), 0.0)
+        found = found - size * step
+        lowest = loss(found)
+        if not size or np.abs(size * step).max() < PRECISION:
+            break
     score, distance = found[:2] / deviation
     return Coefficients(float(score), float(distance), float(found[2] - centre @ (found[:2] / deviation)))
 
