@@ -44,6 +44,8 @@ class LearnReport:
     held_out: int = 0  # images on which the accuracy was measured, and which were then learned too
     accuracy_before: float | None = None
     accuracy_after: float | None = None
+    feature_seconds: float = 0.0  # of ``seconds``, for the passes of the images
+    adaptation_seconds: float = 0.0  # of ``seconds``, for the search
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready; ``from_dict`` makes a report of it again."""
@@ -82,7 +84,9 @@ def prepare_learn(
         )
         if learner.config.online:  # a batch of one class says nothing of the others
             task, labelled = _taken(task, labelled, adapting.generator.permutation(len(labelled)).tolist())
+        adapted = time.perf_counter()
         adapting.prepare(task, labelled)
+        embedding = time.perf_counter()
         if isinstance(extractor, RemoteExtractor):
             samples = Gathered(labelled, None, extractor.learned(task, labelled, adapting.adaptation.candidate))
         else:
@@ -91,6 +95,7 @@ def prepare_learn(
         if tested:
             candidate = adapting.adaptation.candidate
             measured, accuracy = _hold_out(learner, *_taken(images, names, tested), extractor, candidate, keep)
+        ended = time.perf_counter()
     change = Learn(samples, adapting.adaptation, measured)
     known = set(learner.labels)
     report = LearnReport(
@@ -103,6 +108,8 @@ def prepare_learn(
         adaptation=None if adapting.verdict is None else str(adapting.verdict),
         held_out=len(tested),
         accuracy_before=accuracy,
+        feature_seconds=ended - embedding,
+        adaptation_seconds=embedding - adapted,
     )
     return change, report
 

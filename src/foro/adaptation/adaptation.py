@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from foro.adaptation.history import ActivationHistory, RunningActivations
 from foro.adaptation.search import (
     FEWEST_CLASSES,
     FEWEST_IMAGES,
+    Plan,
     Verdict,
     hold_classes_out,
     plan,
@@ -71,6 +72,39 @@ class Adaptation:
             Distribution(*distribution) if distribution else None,
             tasks,
         )
+
+
+def search_passes(config: LearnerConfig, before: Adaptation, labels: Sequence[Label]) -> int:
+    """Forward passes, at most, of the search on a task with these labels; those that make its features do not count."""
+    classes, policy = len(set(labels)), config.policy
+    if "none" in (config.adaptation, policy) or (policy == "freeze" and before.settled) or classes < 2:
+        return 0
+    if policy == "freeze":
+        found = _plan(config, len(labels), classes)
+        if found is None:
+            return 0
+        sample = min(len(labels), found.images + 2 * _checked(found.images))
+        return found.generations * _population(config) * found.images + 2 * sample
+    if config.online:
+        return (_population(config) - 1) * len(labels)
+    return config.generations * _population(config) * min(config.search_images, len(labels))
+
+
+def _population(config: LearnerConfig) -> int:
+    """K, candidates of a generation."""
+    return config.population or (12 if config.adaptation == "gains" else 6)
+
+
+def _plan(config: LearnerConfig, images: int, classes: int) -> Plan | None:
+    """The search on a first task; None where it has too little of anything."""
+    if classes < FEWEST_CLASSES or images < 2 * FEWEST_IMAGES:
+        return None
+    return plan(config.search_price * images, _population(config), config.search_images, config.generations)
+
+
+def _checked(searched: int) -> int:
+    """Images to check on, of searched classes and of others each, beside so many to search on."""
+    return max(64, searched // 2)
 
 
 class TaskAdaptation:
@@ -131,8 +165,8 @@ class TaskAdaptation:
         """Searches on some images of two thirds of the classes, and keeps what helps the others."""
         self.adaptation = replace(self.adaptation, settled=True)
         config, classes = self.config, len(set(labels))
-        found_plan = plan(config.search_price * len(labels), self.population, config.search_images, config.generations)
-        if classes < FEWEST_CLASSES or len(labels) < 2 * FEWEST_IMAGES or found_plan is None:
+        found_plan = _plan(config, len(labels), classes)
+        if found_plan is None:
             few = f"{counted(len(labels), 'image')} of {counted(classes, 'class', 'classes')}"
             self.note = (
                 f"features are not adapted: {few} {'is' if len(labels) == 1 else 'are'} too few; for that, teach a new "
@@ -171,7 +205,7 @@ class TaskAdaptation:
 
         unseen = positions_of(labels, held)
         seen = np.setdiff1d(np.arange(len(labels)), unseen)
-        searched, checked = some(seen, most), max(64, most // 2)
+        searched, checked = some(seen, most), _checked(most)
         aside = np.setdiff1d(seen, searched)
         return searched, np.concatenate([some(each, checked) for each in (aside, unseen) if len(each)])
 
@@ -233,7 +267,7 @@ class TaskAdaptation:
     @property
     def population(self) -> int:
         """K, candidates of a generation."""
-        return self.config.population or (12 if self.config.adaptation == "gains" else 6)
+        return _population(self.config)
 
     def _evolution(self) -> Evolution:
         covariance = self.config.covariance

@@ -1,6 +1,7 @@
 """``foro learn``."""
 
-from dataclasses import fields
+import time
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,14 +19,21 @@ from foro.cli.options import (
     options_of,
     with_options_of,
 )
-from foro.cli.terminal import named, rate, report, say, say_json
+from foro.cli.terminal import duration, named, rate, report, say, say_json, tell
 from foro.config import CHUNK, HELD_OUT, PRESETS, LearnerConfig, Preset, parse_settings
 from foro.errors import counted
 
 if TYPE_CHECKING:
     from foro.engine import Engine
     from foro.learner import Learner
+    from foro.verbs.cost import Cost
     from foro.verbs.teach import Plan, Taught
+
+LONG = 10.0
+"""Seconds from which on a lesson says beforehand what it will cost."""
+
+SHORT = 0.05
+"""Seconds of a part of a lesson that is not worth a word."""
 
 
 def _settings(shown: bool) -> None:
@@ -133,7 +141,9 @@ def learn(
         if portable:
             durable.learner.make_portable()
         durable.learner.engine = engine
-        taught = teach(durable, data, strict=strict, held_out=held_out, chunk=chunk)
+        taught = teach(durable, data, strict=strict, held_out=held_out, chunk=chunk, announce=_announce)
+        ended = time.perf_counter()
+    taught = replace(taught, parts={**taught.parts, "saving": time.perf_counter() - ended})
     learner = durable.learner
     if as_json:
         content = {"model": str(model), **taught.as_dict(), "classes": len(learner.labels)}
@@ -151,12 +161,23 @@ def _show_plan(model: Path, planned: "Plan") -> None:
         say(f"  {label}: {counted(count, 'image')}{', a new class' if label in planned.new_labels else ''}")
 
 
+def _announce(cost: "Cost") -> None:
+    """Says what a lesson will cost, unless it will be over soon."""
+    if cost.seconds < LONG:
+        return
+    adaptation = f", {duration(cost.adaptation)} for an adaptation" if cost.adaptation else ""
+    tell(f"{counted(cost.images, 'image')} to read, then about {duration(cost.features)} for features{adaptation}")
+
+
 def _show(model: Path, taught: "Taught", learner: "Learner", held_out: float) -> None:
     from foro.images.samples import FEWEST_HELD_OUT
 
     tell_doubts(taught.passed_over, taught.notes)
     images, classes = counted(taught.samples, "image"), counted(len(taught.labels), "class", "classes")
     report(f"learned   {images} of {classes} in {taught.seconds:.1f} s ({rate(taught.samples / taught.seconds)})")
+    parts = [f"{name} {seconds:.1f} s" for name, seconds in taught.parts.items() if seconds >= SHORT]
+    if parts:
+        report(f"time      {', '.join(parts)}")
     if taught.new_labels:
         report(f"new       {named(taught.new_labels)}")
     if len(learner.labels) == 1:

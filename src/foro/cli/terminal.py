@@ -76,6 +76,13 @@ def named(labels: Sequence[object], most: int = 8) -> str:
     return f"{shown} and {len(labels) - most} more" if len(labels) > most else shown
 
 
+def duration(seconds: float) -> str:
+    """``42 s``, ``7 min``, ``3.5 h``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
+
+
 def rate(speed: float) -> str:
     """``123 images a second``, ``0.036 images a second``."""
     return f"{speed:.0f} images a second" if speed >= 10 else f"{speed:.2g} images a second"

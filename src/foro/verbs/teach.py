@@ -7,8 +7,8 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,13 @@ from foro.images.unreadable import UnreadableImage, without, without_unreadable
 from foro.labels import check_labels, lookalikes, same_labels
 from foro.learner import Learner
 from foro.types import Label
+from foro.verbs.cost import Cost, expected_cost
 
 STREAM = "-"
 STDIN = "the standard input"
+
+MANY = 64
+"""Images from which on it is worth a few passes to find out what a lesson will cost."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Taught:
     labels: tuple[Label, ...] = ()
     new_labels: tuple[Label, ...] = ()
     seconds: float = 0.0
+    parts: Mapping[str, float] = field(default_factory=dict)  # of the seconds: reading, adaptation, features, …
     held_out: int = 0
     right_before: float | None = None  # of the held-out images, where anything was known before
     right_after: float | None = None
@@ -58,6 +63,7 @@ class Taught:
             "labels": list(self.labels),
             "new_labels": list(self.new_labels),
             "seconds": self.seconds,
+            "parts": dict(self.parts),
             "images_per_second": self.samples / self.seconds if self.seconds else None,
             "held_out": self.held_out,
             "accuracy_before": self.accuracy_before,
@@ -121,25 +127,34 @@ def teach(
     held_out: float = HELD_OUT,
     chunk: int = CHUNK,
     lines: Iterable[str | bytes] | None = None,
+    announce: Callable[[Cost], None] | None = None,
 ) -> Taught:
     """Learns what a folder or a file holds, all or nothing; ``-`` learns a stream of JSON lines, a chunk at a time.
 
     Images that cannot be read are left out and listed, or with ``strict`` end it before anything is learned. The share
     ``held_out`` of the images measures the accuracy before and after the rest is learned, and is then learned too.
+    ``announce`` is told what many images will cost, before that begins; not of a stream, whose end is not known.
     """
     start = time.perf_counter()
     if os.fspath(data) != STREAM:
-        taught = _learn(model, *_whole(model.learner, read_labelled(data), strict), held_out)
+        samples = read_labelled(data)
+        if announce is not None and model.learner.engine is None and len(samples) >= MANY:
+            announce(expected_cost(model.learner, samples.labels))
+        taught = _taught(model, samples, strict, held_out, whole=True)
     else:
         taught = _stream(model, _stdin() if lines is None else lines, strict, held_out, chunk)
     expected = model.learner.head.estimate().accuracy
-    return replace(taught, seconds=time.perf_counter() - start, expected_accuracy=expected)
+    seconds = time.perf_counter() - start
+    parts = {**taught.parts, "classifier": seconds - sum(taught.parts.values())}
+    return replace(taught, seconds=seconds, parts=parts, expected_accuracy=expected)
 
 
 def unteach(model: DurableLearner, data: str | os.PathLike[str], *, strict: bool = False) -> Taught:
     """Takes the influence of what a folder or a file holds back, exactly, all or nothing."""
     start = time.perf_counter()
-    samples, skipped = _whole(model.learner, read_labelled(data), strict)
+    samples, skipped = _readable(model.learner, read_labelled(data), strict)
+    if not len(samples):
+        raise _unreadable(skipped)
     model.unlearn(samples.images, samples.labels)
     labels = tuple(samples.positions)
     seconds, passed_over = time.perf_counter() - start, samples.passed_over
@@ -157,12 +172,15 @@ def _readable(learner: Learner, samples: Samples, strict: bool) -> tuple[Samples
     return good, tuple(bad)
 
 
-def _whole(learner: Learner, samples: Samples, strict: bool) -> tuple[Samples, tuple[UnreadableImage, ...]]:
-    """The samples that can be read, of which there must be some."""
-    good, skipped = _readable(learner, samples, strict)
-    if not len(good):
+def _taught(model: DurableLearner, samples: Samples, strict: bool, held_out: float, whole: bool = False) -> Taught:
+    """Learns the samples that can be read; of a ``whole`` lesson there must be some."""
+    start = time.perf_counter()
+    good, skipped = _readable(model.learner, samples, strict)
+    reading = time.perf_counter() - start
+    if whole and not len(good):
         raise _unreadable(skipped)
-    return good, skipped
+    taught = _learn(model, good, skipped, held_out) if len(good) else Taught(skipped=skipped)
+    return replace(taught, parts={"reading": reading, **taught.parts})
 
 
 def _unreadable(skipped: tuple[UnreadableImage, ...]) -> InputError:
@@ -181,6 +199,7 @@ def _learn(model: DurableLearner, good: Samples, skipped: tuple[UnreadableImage,
         samples=report.samples,
         labels=tuple(good.positions),
         new_labels=report.new_labels,
+        parts={"adaptation": report.adaptation_seconds, "features": report.feature_seconds},
         held_out=report.held_out,
         right_before=None if before is None else before * report.held_out,
         right_after=None if after is None else after * report.held_out,
@@ -194,8 +213,7 @@ def _stream(model: DurableLearner, lines: Iterable[str | bytes], strict: bool, h
     taught = Taught()
     try:
         for samples in stream_labelled(lines, STDIN, chunk):
-            good, skipped = _readable(model.learner, samples, strict)
-            taught = _added(taught, _learn(model, good, skipped, held_out) if len(good) else Taught(skipped=skipped))
+            taught = _added(taught, _taught(model, samples, strict, held_out))
             if model.journal_bytes > MOST_JOURNAL:
                 model.save()
     except FoRoError as error:
@@ -223,6 +241,7 @@ def _added(one: Taught, other: Taught) -> Taught:
         samples=one.samples + other.samples,
         labels=tuple(dict.fromkeys(one.labels + other.labels)),
         new_labels=tuple(dict.fromkeys(one.new_labels + other.new_labels)),
+        parts={name: one.parts.get(name, 0) + other.parts.get(name, 0) for name in {**one.parts, **other.parts}},
         held_out=one.held_out + other.held_out,
         right_before=total("right_before"),
         right_after=total("right_after"),
