@@ -71,10 +71,11 @@ def test_learn_makes_a_model_and_then_adds_to_it(tmp_path: Path, tiny: Path, pic
     path = tmp_path / "m.foro"
     first = foro("learn", path, pictures / "one", "--backbone", tiny, *SMALL, "--held-out", 0.2)
     assert (first.code, first.err) == (0, "")
-    assert first.lines[0].startswith("learned   60 images of 2 classes in ")
-    assert first.lines[1] == "new       7, Ñandú ☃"
-    assert first.lines[2].startswith("accuracy  not known before, ")
-    assert first.lines[2].endswith(" after, on 12 images of DATA that were held out")
+    learned, new, accuracy, *_ = (line for line in first.lines if not line.startswith("time "))  # of a slow machine
+    assert learned.startswith("learned   60 images of 2 classes in ")
+    assert new == "new       7, Ñandú ☃"
+    assert accuracy.startswith("accuracy  not known before, ")
+    assert accuracy.endswith(" after, on 12 images of DATA that were held out")
     assert first.lines[-1] == f"{path} knows 2 classes from 60 images"
     second = told("learn", path, pictures / "two", "--held-out", 0.5)
     assert (second["samples"], second["held_out"], second["classes"]) == (60, 30, 4)
