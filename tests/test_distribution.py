@@ -116,6 +116,7 @@ def test_the_core_learns_and_predicts_with_its_own_dependencies(installed: Envir
     assert told["label"] == "dark"
     installed.foro("evaluate", "tones.foro", "tones", cwd=tmp_path)
     assert "32 have the same label" in installed.foro("export", "tones.foro", "tones.onnx", cwd=tmp_path)
+    assert "images a second" in installed.foro("backbone", "pull", "nano", cwd=tmp_path)
     refused = installed.foro("evaluate", "tones.foro", "tones", "--html", "page.html", cwd=tmp_path, code=2)
     assert refused == 'foro: pages and pictures need matplotlib: pip install "foro[figures]"\n'
     refused = installed.foro("demo", cwd=tmp_path, code=2)

@@ -113,13 +113,13 @@ def describe(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def verify(name: str) -> Verified:
-    """Downloads a backbone if necessary, builds it and runs it on real images, alone and in a batch."""
-    from foro.images.digits import read_digits
+    """Downloads a backbone if necessary, builds it and runs it on images, alone and in a batch."""
     from foro.images.load import load_image
+    from foro.images.made_up import made_up_pictures
 
     checkpoint = load_checkpoint(name)
     backbone = load_backbone(checkpoint)
-    pixels = backbone.preprocessing.batch(load_image(image) for image in read_digits()[1][0][:8])
+    pixels = backbone.preprocessing.batch(load_image(image) for image in made_up_pictures(8))
     last = backbone.depth - 1
     start = time.perf_counter()
     together = backbone.forward(backbone.embed(pixels))[0, :, last]

@@ -61,7 +61,7 @@ def list_(
 
 @app.command("pull")
 def pull(name: Name, as_json: Json = False) -> None:
-    """Download a backbone, build it, and verify on real images that it computes as it should.
+    """Download a backbone, build it, and verify on images that it computes as it should.
 
     Examples:
 

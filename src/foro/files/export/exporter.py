@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from foro.errors import BackboneError, InputError, ModelFileError
 from foro.files.inference_file import read_snapshot, write_inference
 from foro.images.load import READING, Images, load_crop
+from foro.images.made_up import made_up_pictures
 from foro.snapshot import Snapshot
 
 TOLERANCE = 1e-3
@@ -48,7 +49,7 @@ def export_model(
         raise InputError(f"{path} must end in .onnx or .safetensors, which tells what to write")
     if images is not None and not len(images):
         raise InputError("there is no image to check the export on")
-    checked = _pictures() if images is None else images
+    checked = made_up_pictures(32) if images is None else images
     expected = _with_unknown(*snapshot.answers(checked))
     if kind == ".onnx":
         files, found = _write_onnx(snapshot, path, checked)
@@ -116,13 +117,3 @@ def run_onnx(path: Path, crops: Sequence[NDArray[np.uint8]]) -> NDArray[np.float
 def _with_unknown(likely: NDArray[Any], unknown: NDArray[Any]) -> NDArray[Any]:
     """Both as one array (n, 1 + c)."""
     return np.concatenate([np.nan_to_num(unknown)[:, None], likely], axis=1)
-
-
-def _pictures(count: int = 32, size: int = 64) -> NDArray[np.uint8]:
-    """Pictures (n, S, S, 3) that are always there: each has five waves of its own colours and directions."""
-    random = np.random.default_rng(0)
-    places = np.stack(np.meshgrid(*[np.linspace(-1, 1, size)] * 2), axis=-1)
-    directions, phases = random.normal(0, 6, (count, 5, 2)), random.uniform(0, 2 * np.pi, (count, 1, 1, 5))
-    waves = np.sin(np.einsum("abd,nwd->nabw", places, directions) + phases)
-    colours: NDArray[np.float64] = np.einsum("nabw,nwc->nabc", waves, random.normal(0, 1, (count, 5, 3)))
-    return (127.5 + 127.5 * np.tanh(colours)).astype(np.uint8)
