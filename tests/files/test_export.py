@@ -79,8 +79,9 @@ def test_metadata_says_how_to_prepare_an_image_and_read_the_answer(tiny_backbone
     assert facts["backbone"]["fingerprint"] == tiny_backbone.fingerprint
     assert facts["preprocessing"]["image_size"] == facts["preprocessing"]["resize"] == 32
     steps = facts["preprocessing"]["steps"]
-    assert steps[0] == "turn the image upright by its EXIF orientation"
-    assert steps[4].startswith("resize the shorter side to 32, the longer one to floor(32 * longer / shorter)")
+    assert steps[0].startswith("decode a JPEG at the smallest of 1/8, 1/4, 1/2 and 1")
+    assert steps[1] == "turn the image upright by its EXIF orientation"
+    assert steps[5].startswith("resize the shorter side to 32, the longer one to floor(32 * longer / shorter)")
     assert steps[-2].startswith("cut 32 x 32 out")
     (image,) = session.get_inputs()
     assert (image.name, image.type, image.shape) == ("image", "tensor(uint8)", ["n", 32, 32, 3])

@@ -30,7 +30,8 @@ NARROWEST = 200
 """Long side to short side: at the size where the short side fits a backbone, the long one would fill the memory."""
 
 READING = (
-    "decode a JPEG at a half, a quarter or an eighth if both sides stay at least twice as long as they are resized to",
+    "decode a JPEG at the smallest of 1/8, 1/4, 1/2 and 1 at which no side is below twice what it is resized to; "
+    "in full, the answer is nearly the same",
     "turn the image upright by its EXIF orientation",
     "multiply grey of 16 bits or more by 255 / 65535, grey in floating point by 255 / max(1, largest value); round it",
     "lay transparency on white",
@@ -130,16 +131,6 @@ def _upright(image: Image.Image) -> Image.Image:
         paper = Image.new("RGBA", image.size, "white")
         return Image.alpha_composite(paper, image).convert("RGB")
     return image if image.mode in ("L", "RGB") else image.convert("RGB")
-
-
-def _eight_bits(values: NDArray[Any], top: float) -> NDArray[np.uint8]:
-    """Values (H, W) from 0 to top as bytes; some rows at a time, because floats take eight times as much memory."""
-    found = np.empty(values.shape, np.uint8)
-    rows = max(1, 2**18 // values.shape[1])
-    for start in range(0, len(values), rows):
-        part = values[start : start + rows] * np.float64(255.0 / top)
-        found[start : start + rows] = np.clip(np.rint(part, out=part), 0, 255, out=part)
-    return found
 
 
 def _eight_bits(values: NDArray[Any], top: float) -> NDArray[np.uint8]:
