@@ -37,7 +37,10 @@ def remove_leftovers(path: Path) -> None:
         writer = leftover.name.split(".")[-3]
         if not (writer.isdigit() and _runs(int(writer))):
             with suppress(OSError):
-                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+                if leftover.is_dir():
+                    shutil.rmtree(leftover)
+                else:
+                    leftover.unlink()
 
 
 def _runs(process: int) -> bool:
