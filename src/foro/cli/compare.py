@@ -65,12 +65,12 @@ def _show(found: Comparison, first: str, second: str) -> None:
     for number, (label, images, one, other) in enumerate(apart[:SHOWN_CLASSES]):
         heading = "classes" if number == 0 else ""
         say(f"{heading:<{width}}  {label}: {one} and {other} of {counted(images, 'image')}")
-    for number, each in enumerate(found.differences[:SHOWN]):
+    for number, apart_on in enumerate(found.differences[:SHOWN]):
         heading = "they differ on" if number == 0 else ""
-        say(f"{heading:<{width}}  {each.image} ({each.label}): {each.first} and {each.second}")
+        say(f"{heading:<{width}}  {apart_on.image} ({apart_on.label}): {apart_on.first} and {apart_on.second}")
     if len(found.differences) > SHOWN:
         say(f"{'':<{width}}  and {counted(len(found.differences) - SHOWN, 'image')} more")
     for name, each in ((first, found.first), (second, found.second)):
         if each.unknown:
-            images = counted(sum(each.unknown.values()), "image")
-            tell(f"{images} of labels that {name} does not know count as wrong: {named(list(each.unknown))}")
+            wrong = counted(sum(each.unknown.values()), "image")
+            tell(f"{wrong} of labels that {name} does not know count as wrong: {named(list(each.unknown))}")
