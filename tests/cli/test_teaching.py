@@ -220,7 +220,7 @@ def test_a_dry_run_says_what_would_happen_and_does_nothing(model: Path, pictures
         "  two words: 30 images, a new class",
         "  ñandu_☃: 30 images, a new class",
     ]
-    assert "1 file is no image and was passed over:\n" in ran.err
+    assert "1 file was passed over (no image, not a regular file, or in no class folder):\n" in ran.err
     assert "notes.txt" in ran.err
     assert "'ñandu_☃' is a new label and much like 'Ñandú ☃'" in ran.err
     assert "1 image was skipped:\n" in ran.err

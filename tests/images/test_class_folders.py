@@ -27,7 +27,8 @@ def test_what_looks_like_a_mistake_is_said(tmp_path: Path) -> None:
     write_class_folders(tmp_path / "data" / "train", ("apple", "pear"), 2)
     write_class_folders(tmp_path / "data" / "Val", ("apple", "pear"), 2)
     split, nested, also = read_class_folders(tmp_path / "data").notes
-    assert split.startswith("Val and train are taken for a class: if that is a part of a data set, give ")
+    how = "if that is how a data set is divided"
+    assert split == f"Val and train are taken for classes: {how}, give {tmp_path}/data/train"
     assert (
         nested
         == f"2 folders within Val (apple, pear) are all taken for Val: if they are classes, give {tmp_path}/data/Val"

@@ -39,10 +39,11 @@ def opened(
 
 
 def tell_doubts(passed_over: Sequence[object], notes: Sequence[str]) -> None:
-    """Names files that are no images, and says what looks like a mistake."""
+    """Names files that are no images of a class, and says what looks like a mistake."""
     if passed_over:
-        what = counted(len(passed_over), "file is no image and was", "files are no images and were")
-        tell(f"{what} passed over:", _first([str(path) for path in passed_over]))
+        what = counted(len(passed_over), "file was", "files were")
+        why = "no image, not a regular file, or in no class folder"
+        tell(f"{what} passed over ({why}):", _first([str(path) for path in passed_over]))
     for note in notes:
         tell(note)
 

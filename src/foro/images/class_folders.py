@@ -48,20 +48,19 @@ def _doubts(folder: Path, classes: list[Path], images: list[Path], beside: list[
     """What looks as if another folder had been meant, or another label."""
     notes = []
     if parts := [each.name for each in classes if each.name.lower() in PARTS]:
-        notes.append(
-            f"{' and '.join(parts)} {'is' if len(parts) == 1 else 'are'} taken for a class: "
-            f"if that is a part of a data set, give {Path(folder, parts[0])}"
-        )
+        meant = Path(folder, next((name for name in parts if "train" in name.lower()), parts[0]))
+        taken = "is taken for a class" if len(parts) == 1 else "are taken for classes"
+        notes.append(f"{' and '.join(parts)} {taken}: if that is how a data set is divided, give {meant}")
     inner: dict[str, set[str]] = {}  # of a class without images of its own, the folders that have them
     for image in images:
         name, *within = image.relative_to(folder).parts[:-1]
         inner.setdefault(name, set()).add(within[0] if within else "")
     for name, folders in inner.items():
         if len(folders) > 1 and "" not in folders:
-            first = ", ".join(sorted(folders)[:3])
+            first = ", ".join(sorted(folders)[:3]) + (", …" if len(folders) > 3 else "")
             notes.append(
-                f"{counted(len(folders), 'folder')} within {name} ({first}{', …' if len(folders) > 3 else ''}) are all "
-                f"taken for {name}: if they are classes, give {Path(folder, name)}"
+                f"{counted(len(folders), 'folder')} within {name} ({first}) are all taken for {name}: "
+                f"if they are classes, give {Path(folder, name)}"
             )
     if beside:
         them = counted(len(beside), "image lies", "images lie")
