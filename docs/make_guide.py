@@ -67,7 +67,7 @@ def lay_out(folder: Path, samples: Samples, species: list[str]) -> None:
             (place / Path(str(path)).name).symlink_to(Path(str(path)).resolve())
 
 
-def write(guide: Guide, asked: list[str], forgotten: str) -> None:
+def write(guide: Guide, asked: list[str], forgotten: str, renamed: str) -> None:
     say, run = guide.say, guide.run
     say(f"""
 # Forty birds, and then some
@@ -108,13 +108,23 @@ Ask it for single images. The confidence means something: of all answers with ab
 ## Merge with a model that was taught elsewhere
 
 Somebody else teaches ten other birds, with the same backbone and projection (`--like`). Merged, the two models are
-the one that would have learned everything.
+the one that would have learned everything. `--dry-run` says beforehand what would be learned, skipped and new, and what
+looks like a mistake.
 """)
     run(
+        "foro learn harbour.foro elsewhere --like birds.foro --dry-run",
         "foro learn harbour.foro elsewhere --like birds.foro",
         "foro merge birds.foro harbour.foro -o all.foro",
         "foro evaluate all.foro test-3",
     )
+    say("""
+## Keep it in order
+
+A label can be called something else; if the new name is known too, both become one class, as if learned so from the
+start. `--verify` reads the whole file and compares every array with its checksum, which is also done before anything is
+learned on top of it.
+""")
+    run(f"foro rename harbour.foro {renamed} 'a bird of the harbour'", "foro info harbour.foro --verify --log 1")
     say("## Take it anywhere\n\nOne ONNX graph, from the bytes of an image to probabilities, checked after writing:")
     run("foro export all.foro birds.onnx --check test-3", "foro export all.foro birds.safetensors")
     say("""
@@ -129,8 +139,9 @@ Python, without FoRo, that is ([ask.py](ask.py)):
 
 `foro --help` lists all commands, and `foro COMMAND --help` has examples of each. Each takes `--json`, for scripts. An
 exit code of 0 says that all went well, 1 that some images could not be read and were skipped, 2 that nothing was done
-because something is wrong with what was given. `foro --install-completion` lets your shell complete commands and
-options. The same verbs in Python are in [python.md](python.md).
+because something is wrong with what was given, 3 that all was done but the model file could not be written.
+`foro --install-completion` lets your shell complete commands and options. The same verbs in Python are in
+[python.md](python.md).
 """)
 
 
@@ -152,7 +163,7 @@ def main() -> None:
             for part, number in (("1", 3), ("2", 11))
         ]
         guide = Guide(folder)
-        write(guide, asked, str(groups["1"][4]))
+        write(guide, asked, str(groups["1"][4]), str(groups["3"][0]))
         (HERE / PICTURE).write_bytes((folder / PICTURE).read_bytes())
     (HERE / "guide.md").write_text("\n\n".join(guide.text) + "\n", encoding="utf-8")
 
