@@ -22,7 +22,7 @@ from foro.files.export import export_model
 from foro.files.export import exporter as room
 from foro.files.export.model_graph import build_model_graph
 from foro.files.export.onnx_file import write_onnx
-from foro.images.load import load_image
+from foro.images.load import load_crop
 from tests.backbones.reference import tiny_checkpoint
 from tests.bad_images import UNUSUAL, photo, write_images
 from tests.conftest import textures
@@ -80,8 +80,8 @@ def test_metadata_says_how_to_prepare_an_image_and_read_the_answer(tiny_backbone
     assert facts["preprocessing"]["image_size"] == facts["preprocessing"]["resize"] == 32
     steps = facts["preprocessing"]["steps"]
     assert steps[0].startswith("decode a JPEG at the smallest of 1/8, 1/4, 1/2 and 1")
-    assert steps[1] == "turn the image upright by its EXIF orientation"
-    assert steps[5].startswith("resize the shorter side to 32, the longer one to floor(32 * longer / shorter)")
+    assert steps[2] == "turn the image upright by its EXIF orientation"
+    assert steps[6].startswith("resize the shorter side to 32, the longer one to floor(32 * longer / shorter)")
     assert steps[-2].startswith("cut 32 x 32 out")
     (image,) = session.get_inputs()
     assert (image.name, image.type, image.shape) == ("image", "tensor(uint8)", ["n", 32, 32, 3])
@@ -96,13 +96,19 @@ def test_the_example_prepares_images_as_foro_does(tiny_backbone: Backbone, tmp_p
     for size in ((41, 40), (47, 64), (50, 33), (100, 35)):
         paths.append(tmp_path / f"{size}.png")
         photo(size).save(paths[-1])
+    for turned, form in ((1, "RGB"), (6, "RGB"), (3, "L"), (8, "CMYK")):  # large enough not to be decoded in full
+        paths.append(tmp_path / f"{turned} {form}.jpg")
+        large = photo((407, 301)).convert(form)
+        exif = large.getexif()
+        exif[0x0112] = turned
+        large.save(paths[-1], exif=exif)
     example = Path(__file__).parents[2] / "docs" / "ask.py"
     prepare = runpy.run_path(str(example))["prepare"]
     how = json.loads(
         onnxruntime.InferenceSession(str(tmp_path / "model.onnx")).get_modelmeta().custom_metadata_map["preprocessing"]
     )
     for path in paths:
-        assert np.array_equal(prepare(path, how), tiny_backbone.preprocessing.crop(load_image(path))), path
+        assert np.array_equal(prepare(path, how), load_crop(path, tiny_backbone.preprocessing)), path
     ran = subprocess.run(
         [sys.executable, example, tmp_path / "model.onnx", *paths], capture_output=True, text=True, check=True
     )

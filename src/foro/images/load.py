@@ -32,6 +32,7 @@ NARROWEST = 200
 READING = (
     "decode a JPEG at the smallest of 1/8, 1/4, 1/2 and 1 at which no side is below twice what it is resized to; "
     "in full, the answer is nearly the same",
+    "resize what was decoded smaller before it is turned: of its last row and column, only what is of the picture",
     "turn the image upright by its EXIF orientation",
     "multiply grey of 16 bits or more by 255 / 65535, grey in floating point by 255 / max(1, largest value); round it",
     "lay transparency on white",
