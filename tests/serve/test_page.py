@@ -125,7 +125,9 @@ def test_a_tap_on_a_bar_teaches(taught: Page, tmp_path: Path) -> None:
     taught.get_by_title("Teach this as flat").click()  # yes, it is
     expect(taught.locator("#notice")).to_contain_text(re.compile("Learned 1.picture of flat"))
     expect(taught.locator("#status")).to_have_text(re.compile("2.classes · 13.pictures"))
+    taught.get_by_title("Teach this as steep").focus()
     ask(taught, striped(tmp_path, 1, 1, seed=9)[0])
+    expect(taught.locator(".verdict .name")).to_have_text("steep")
     taught.get_by_title("Teach this as steep").focus()
     taught.keyboard.press("Enter")
     expect(taught.locator("#status")).to_have_text(re.compile("2.classes · 14.pictures"))

@@ -11,7 +11,9 @@ export function showBars(list, top, steady = false) {
   const old = new Map([...list.children].map((row) => [row.label, row]));
   const rows = (steady ? inPlace([...old.keys()], top) : top).map(({ label }) => old.get(label) ?? newRow(label));
   if (rows.length !== list.children.length || rows.some((row, place) => row !== list.children[place])) {
+    const focused = document.activeElement;
     list.replaceChildren(...rows);
+    if (list.contains(focused)) focused.focus({ preventScroll: true }); // which it loses by being moved
   }
   const shares = new Map(top.map(({ label, confidence }) => [label, confidence]));
   for (const row of rows) {
