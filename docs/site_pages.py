@@ -16,6 +16,8 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
+OPTIONAL = ("foro.sklearn.ForwardOnlyClassifier", "foro.client.Client", "foro.client.AsyncClient")
+"""Classes that need an extra, and have modules of their own."""
 ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?![a-z]+:|#)([^)#]+)(#[^)]*)?\)")
 
@@ -98,8 +100,9 @@ def python_page() -> str:
 
     classes = sorted((name for name in foro.__all__ if name[0].isupper()), key=lambda name: name != "Learner")
     functions = [name for name in foro.__all__ if name not in classes]
-    lines = ["# Python", "", "What `import foro` offers, and `foro.sklearn`. [By example](../python.md)."]
-    lines += ["", "## Classes", *(f"\n::: foro.{name}" for name in classes), "\n::: foro.sklearn.ForwardOnlyClassifier"]
+    lines = ["# Python", "", "What `import foro` offers, and what needs an extra: `foro.sklearn` and `foro.client`."]
+    lines += ["[By example](../python.md)."]
+    lines += ["", "## Classes", *(f"\n::: foro.{name}" for name in classes), *(f"\n::: {name}" for name in OPTIONAL)]
     lines += ["", "## Functions", *(f"\n::: foro.{name}" for name in functions)]
     return "\n".join(lines) + "\n"
 

@@ -13,6 +13,8 @@ import pytest
 import foro
 from benchmarks.installed_size import resolved
 
+EXTRAS = {"sklearn", "figures", "demo", "torch", "ray", "heif", "serve", "client", "dev"}
+
 
 def test_core_never_brings_torch() -> None:
     names = resolved("foro")
@@ -24,7 +26,7 @@ def test_core_never_brings_torch() -> None:
 
 def test_extras_and_licence() -> None:
     metadata = distribution("foro").metadata
-    assert set(metadata.get_all("Provides-Extra")) == {"sklearn", "figures", "demo", "torch", "ray", "serve", "dev"}
+    assert set(metadata.get_all("Provides-Extra")) == EXTRAS
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Version"] == foro.__version__
 
