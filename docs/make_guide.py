@@ -76,7 +76,8 @@ What the commands print, on real images: species of
 [CUB-200-2011](https://www.vision.caltech.edu/datasets/cub_200_2011/) (Wah et al., 2011) with the frozen vision
 transformer `{BACKBONE}`. [make_guide.py](make_guide.py) wrote this page: it ran
 every command as it stands here, on a part of the data set. There are 8 images of each species to learn from and 4 more
-to test with, where the whole has about 30 and 29. It ran on an ordinary processor, with no GPU and no torch.
+to test with, where the whole has about 30 and 29. It ran on an ordinary processor, with no GPU and no torch,
+and beside much other work: expect to be several times faster.
 
 Images lie in folders, and the name of a folder is its label:
 """)
