@@ -88,3 +88,32 @@ def test_equal_values_choose_the_strongest() -> None:
     encoder.absorb([[1.0, 2.0, 3.0]], ["only"])  # GCV of a single sample is the same for every γ
     scale = float((encoder.project([[1.0, 2.0, 3.0]]) ** 2).sum())
     assert encoder.regularisation_used == grid_value(grid_index(1e3 * scale))
+
+
+@pytest.mark.parametrize("size", [96, 1536], ids=["eigenvalues", "factors"])
+def test_samples_that_came_ten_times_are_regularised_as_one(size: int) -> None:
+    generator = np.random.default_rng(3)
+    centres = generator.standard_normal((6, 64))
+    numbers = generator.integers(0, 6, 240)
+    X = centres[numbers] + 2 * generator.standard_normal((240, 64))
+    once, often = KnowledgeEncoder(64, size), KnowledgeEncoder(64, size)
+    once.absorb(X, numbers.tolist())
+    for _ in range(10):
+        often.absorb(X, numbers.tolist())
+    assert often.regularisation_used == pytest.approx(10 * once.regularisation_used)
+    assert np.allclose(often.weights, once.weights, rtol=1e-6, atol=1e-9)
+
+
+def test_near_copies_are_regularised_as_one() -> None:
+    generator = np.random.default_rng(4)
+    centres = generator.standard_normal((6, 64))
+    numbers = generator.integers(0, 6, 120)
+    X = centres[numbers] + 2 * generator.standard_normal((120, 64))
+    once, often, strangers = (KnowledgeEncoder(64, 512) for _ in range(3))
+    once.absorb(X, numbers.tolist())
+    for encoder, apart in ((often, 0.03), (strangers, 2.0)):
+        for _ in range(4):
+            encoder.absorb(X + apart * generator.standard_normal(X.shape), numbers.tolist())
+    assert once._reservoir.distinct_share() == strangers._reservoir.distinct_share() == 1
+    assert often._reservoir.distinct_share() == pytest.approx(0.25)
+    assert often.regularisation_used >= 3 * once.regularisation_used

@@ -103,7 +103,7 @@ class KnowledgeEncoder(Head):
         """Solves with another γ from now on; the statistics do not contain it."""
         self.regularisation = check_regularisation(regularisation)
         gamma = None if self.regularisation == "auto" else float(self.regularisation)
-        self._solver = Solver(self._statistics, gamma, self.seed)
+        self._solver = Solver(self._statistics, gamma, self.seed, self._distinct)
         self._solution: tuple[Float64, float] | None = None
         self._confidence: Confidence | None = None
         self._coefficients: Coefficients | None = None
@@ -327,6 +327,10 @@ class KnowledgeEncoder(Head):
         A part that is not there is a KeyError, one that does not fit the others a ValueError.
         """
         return read_encoder(cls, arrays, settings)
+
+    def _distinct(self) -> float:
+        """Share of the samples that is left where copies count as one."""
+        return self._reservoir.distinct_share()
 
     def _solve(self) -> tuple[Float64, float]:
         if not self._labels:

@@ -1,8 +1,12 @@
 """Generalised cross-validation: the γ that predicts best, from the sufficient statistics alone.
 
 GCV(γ) = n ‖Y − HW‖² / (n − dof)² with W = (G + γI)⁻¹C and dof = tr(G (G + γI)⁻¹). It needs no sample, so it sees all
-tasks ever learned. γ is taken from a fixed grid of four values a decade: a choice from a grid is the same on every
-machine and for every order of the samples, where a continuous one would differ in its last digits.
+tasks ever learned. Of samples that came k times, n in the denominator is n / k: G, C and the residual are k times those
+of the distinct samples, and dof is that of γ / k among them, so that this is their GCV. Otherwise copies would predict
+each other, and γ would be too small.
+
+γ is taken from a fixed grid of four values a decade: a choice from a grid is the same on every machine and for every
+order of the samples, where a continuous one would differ in its last digits.
 """
 
 from __future__ import annotations
@@ -56,31 +60,39 @@ class Spectrum:
     vectors: Float64
     cross: Float64
     samples: int
+    distinct: float  # samples, copies of one image as one
     targets_norm: float  # ‖Y‖²: the number of samples that have a class
 
     @classmethod
-    def of_matrix(cls, gram: Float64, statistics: Statistics) -> Spectrum:
+    def of_matrix(cls, gram: Float64, statistics: Statistics, share: float = 1.0) -> Spectrum:
         """Of a dense Gram matrix of the first ``len(gram)`` features."""
         values, vectors = np.linalg.eigh(gram)  # not SciPy's: other threads go on meanwhile
         if values[0] < -10 * len(gram) * np.finfo(np.float64).eps * values[-1]:
             raise InputError(NOT_POSITIVE)
-        return cls._of(values, None, vectors, statistics.cross[: len(gram)], statistics)
+        return cls._of(values, None, vectors, statistics.cross[: len(gram)], statistics, share)
 
     @classmethod
-    def of_rows(cls, rows: Float64, statistics: Statistics) -> Spectrum:
+    def of_rows(cls, rows: Float64, statistics: Statistics, share: float = 1.0) -> Spectrum:
         """Of G = rowsᵀ rows with fewer rows than features."""
         basis, triangle = qr(rows.T, mode="economic")
         values, vectors = np.linalg.eigh(triangle @ triangle.T)
-        return cls._of(values, basis, vectors, basis.T @ statistics.cross, statistics)
+        return cls._of(values, basis, vectors, basis.T @ statistics.cross, statistics, share)
 
     @classmethod
     def _of(
-        cls, values: Float64, basis: Float64 | None, vectors: Float64, cross: Float64, statistics: Statistics
+        cls,
+        values: Float64,
+        basis: Float64 | None,
+        vectors: Float64,
+        cross: Float64,
+        statistics: Statistics,
+        share: float,
     ) -> Spectrum:
         kept = values > values[-1] * NOISE
         vectors = vectors[:, kept]
         labelled = float(statistics.counts.sum())
-        return cls(values[kept], basis, vectors, vectors.T @ cross, statistics.samples, labelled)
+        samples = statistics.samples
+        return cls(values[kept], basis, vectors, vectors.T @ cross, samples, share * samples, labelled)
 
     def weights(self, regularisation: float) -> Float64:
         """W (M, c) = V (Λ + γI)⁻¹ VᵀC; C has no part outside the span of V."""
@@ -99,7 +111,7 @@ class Spectrum:
         outside = self.targets_norm - float(kept_energy.sum())  # of Y, where no γ reaches
         residual = outside if outside > NOISE * self.targets_norm else 0.0
         residual += float((kept_energy * shrunk**2).sum())
-        freedom = self.samples - len(self.values) + float(shrunk.sum())
+        freedom = self.distinct - len(self.values) + float(shrunk.sum())
         return self.samples * residual / freedom**2 if freedom > 0 else np.inf
 
     def best_index(self) -> int:
@@ -111,16 +123,17 @@ class Spectrum:
         return indices[int(np.flatnonzero(scores <= scores.min() * (1 + TIE))[-1])]
 
     def curvature(self, index: int) -> float:
-        """Second difference of log GCV per squared grid step."""
+        """Second difference of log GCV per squared grid step; 0 at an end of what is possible."""
         left, middle, right = (np.log(self.gcv(grid_value(index + step))) for step in (-2, 0, 2))
-        return float(left - 2 * middle + right) / 4
+        bend = float(left - 2 * middle + right) / 4
+        return bend if np.isfinite(bend) else 0.0
 
 
 PILOT_SIZE = 1024
 """Largest Gram matrix whose eigenvalues are computed: about 5 % of a Cholesky factorisation at M = 8192."""
 
 
-def pilot(statistics: Statistics) -> tuple[int, float]:
+def pilot(statistics: Statistics, share: float = 1.0) -> tuple[int, float]:
     """A first guess of the best grid index and of the curvature there, from the first features alone.
 
     Random features are exchangeable: the leading corner of G is the Gram matrix of a smaller projection, whose
@@ -129,7 +142,7 @@ def pilot(statistics: Statistics) -> tuple[int, float]:
     assert statistics.gram is not None
     size = min(PILOT_SIZE, statistics.size // 2)
     block = packed.leading_block(statistics.gram, statistics.size, size)
-    spectrum = Spectrum.of_matrix(block, statistics)
+    spectrum = Spectrum.of_matrix(block, statistics, share)
     index, part = spectrum.best_index(), float(np.trace(block))
     ratio = statistics.trace / part if part > 0 else 1.0
     return index + grid_index(ratio), spectrum.curvature(index)

@@ -44,6 +44,7 @@ class Reservoir:
         self.labels: list[Label] = []
         self.counts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # of equal samples
         self.hashes: list[int] = []
+        self._copies: tuple[Float64, list[list[int]]] | None = None  # with the features that they are of
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -85,6 +86,18 @@ class Reservoir:
         An image that was resized or encoded again is a copy: a classifier that has seen one has seen the other. Equal
         samples are one here, with a count. Only copies that are in the reservoir are found.
         """
+        if self._copies is None or self._copies[0] is not self.features:
+            self._copies = self.features, self._find_copies()
+        return self._copies[1]
+
+    def distinct_share(self) -> float:
+        """The share of all samples that is left where copies count as one, as far as they are in the reservoir."""
+        together = np.array([self.counts[group].sum() for group in self.copies()], dtype=np.float64)
+        if not len(together) or (together == 1).all():
+            return 1.0
+        return float((self.counts / together).sum() / self.counts.sum())
+
+    def _find_copies(self) -> list[list[int]]:
         if self.features.shape[1] < WIDE:
             return [[number] for number in range(len(self))]
         squares = (self.features**2).sum(axis=1)

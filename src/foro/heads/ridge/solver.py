@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,9 +41,19 @@ class _Base:
 
 
 class Solver:
-    """``regularisation`` is γ, or None to choose it by generalised cross-validation."""
+    """``regularisation`` is γ, or None to choose it by generalised cross-validation.
 
-    def __init__(self, statistics: Statistics, regularisation: float | None, seed: int) -> None:
+    ``distinct`` says then which share of the samples is left where copies of an image count as one; None: all.
+    """
+
+    def __init__(
+        self,
+        statistics: Statistics,
+        regularisation: float | None,
+        seed: int,
+        distinct: Callable[[], float] | None = None,
+    ) -> None:
+        self._distinct = distinct
         self._statistics = statistics
         self._regularisation = regularisation
         self._seed = seed
@@ -58,7 +69,7 @@ class Solver:
         """Classifier W (M, c) and the γ that it was solved with."""
         self._spectrum = None
         if self._is_spectral():
-            spectrum = self._current_spectrum()
+            spectrum = self._current_spectrum(self._share())
             gamma = grid_value(spectrum.best_index()) if self._regularisation is None else self._regularisation
             return spectrum.weights(gamma), gamma
         base = self._current_base()
@@ -99,7 +110,11 @@ class Solver:
         statistics = self._statistics
         return statistics.gram is None or (self._regularisation is None and statistics.size <= self.spectral_limit)
 
-    def _current_spectrum(self) -> Spectrum:
+    def _share(self) -> float:
+        """The share of distinct samples, where γ is to be chosen by it."""
+        return 1.0 if self._regularisation is not None or self._distinct is None else self._distinct()
+
+    def _current_spectrum(self, share: float = 1.0) -> Spectrum:
         """The eigenvalues of G; those of the last ``solve`` where nothing has changed since."""
         statistics = self._statistics
         if self._spectrum is not None:
@@ -107,10 +122,10 @@ class Solver:
             if version == statistics.gram_version and tail is statistics.tail:
                 return spectrum
         if statistics.gram is None:
-            spectrum = Spectrum.of_rows(statistics.tail, statistics)
+            spectrum = Spectrum.of_rows(statistics.tail, statistics, share)
         else:
             statistics.settle()
-            spectrum = Spectrum.of_matrix(packed.unpack(statistics.gram, statistics.size), statistics)
+            spectrum = Spectrum.of_matrix(packed.unpack(statistics.gram, statistics.size), statistics, share)
         self._spectrum = statistics.gram_version, statistics.tail, spectrum
         return spectrum
 
@@ -142,14 +157,15 @@ class Solver:
 
     def _choose(self) -> _Base:
         """Secant steps on the slope of log GCV over the grid, from a guess made on a small part of the matrix."""
-        index, curvature = pilot(self._statistics)
+        share = self._share()
+        index, curvature = pilot(self._statistics, share)
         trace, samples = self._statistics.trace, self._statistics.samples
         indices = grid(trace, samples) if trace > 0 else range(index, index + 1)
         index = min(max(index, indices[0]), indices[-1])
         earlier: tuple[int, float] | None = None
         for _ in range(MOST_FACTORISATIONS):
             base = self._factorise(grid_value(index))
-            slope = self._slope(base)
+            slope = self._slope(base, share)
             if earlier is not None:
                 curvature = (slope - earlier[1]) / (index - earlier[0])
             # Where GCV is not convex, walk downhill; a decade a step is the most in any case.
@@ -161,8 +177,8 @@ class Solver:
             earlier, index = (index, slope), following
         return base
 
-    def _slope(self, base: _Base) -> float:
-        """d log GCV per grid step at the base's γ, traces by Hutchinson's estimate."""
+    def _slope(self, base: _Base, share: float = 1.0) -> float:
+        """d log GCV per grid step at the base's γ, for a share of distinct samples; traces by Hutchinson's estimate."""
         statistics, gamma = self._statistics, base.regularisation
         probes = _probes(statistics.size, self._seed)
         solved = packed.solve(base.factor, statistics.size, probes)
@@ -173,7 +189,7 @@ class Solver:
         fitted = float((base.weights * statistics.cross).sum()) + gamma * float((base.weights**2).sum())
         residual = max(targets_norm - fitted, ROUNDING * targets_norm)  # ‖Y − HW‖²
         residual_slope = 2 * gamma * float((base.weights * solved_weights).sum())
-        freedom = statistics.samples - statistics.size + gamma * trace
+        freedom = share * statistics.samples - statistics.size + gamma * trace
         freedom = max(freedom, PROBE_ERROR * statistics.samples)  # n − dof
         freedom_slope = trace - gamma * trace_squared
         per_log = gamma * (residual_slope / residual - 2 * freedom_slope / freedom)
