@@ -356,3 +356,29 @@ def test_a_seed_repeats() -> None:
     assert not np.array_equal(
         KnowledgeEncoder(3, 8, seed=5).projection.matrix, KnowledgeEncoder(3, 8, seed=6).projection.matrix
     )
+
+
+def test_a_sample_that_has_two_labels_is_unlearned_with_the_one_that_is_asked_for() -> None:
+    X = np.random.default_rng(0).standard_normal((6, 8))
+    encoder = KnowledgeEncoder(8, 64)
+    encoder.absorb(X, ["a", "a", "b", "b", "b", "b"])
+    encoder.forget("a")
+    encoder.absorb(X[:2], ["c", "c"])
+    encoder.unlearn(X[:2], ["c", "c"])
+    assert encoder.counts == {"b": 4}
+    encoder.state()
+    encoder.restore("a")
+    encoder.unlearn(X[:1], ["a"])
+    assert encoder.counts == {"b": 4, "a": 1}
+
+
+def test_writing_and_reading_it_again_and_again_changes_nothing() -> None:
+    X = np.abs(np.random.default_rng(0).standard_normal((20, 96))) + 3  # nearly parallel: γ is small beside G
+    encoder = KnowledgeEncoder(96, None, regularisation=1e-5)
+    encoder.absorb(X, [number % 4 for number in range(20)])
+    expected, first = encoder.scores(X), encoder.state()[0]
+    for _ in range(4):
+        arrays, settings = encoder.state()
+        encoder = KnowledgeEncoder.from_state(arrays, settings)
+        assert np.allclose(encoder.scores(X), expected, rtol=1e-6, atol=1e-7)
+        assert np.array_equal(arrays["dual"], first["dual"])

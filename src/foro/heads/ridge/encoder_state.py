@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from foro.config import check_seed
 from foro.heads.familiarity import Coefficients
@@ -69,11 +70,15 @@ def encoder_state(encoder: KnowledgeEncoder) -> tuple[Arrays, dict[str, Any]]:
 
 
 def _classifier(encoder: KnowledgeEncoder) -> Arrays:
-    """W, or its dual form α = (Y − HW) / γ where the samples are few: W = Hᵀα takes M / r times as much."""
+    """W, or its dual form α = (HHᵀ + γI)⁻¹Y where the samples are few: W = Hᵀα takes M / r times as much.
+
+    Not (Y − HW) / γ, which is the same on paper: of W that was made of α, it would have 1 / γ times its rounding.
+    """
     statistics, (weights, gamma) = encoder._statistics, encoder._solve()
     if not statistics.complete or len(statistics.tail) > BLOCK:
         return {"weights": weights.T}
-    dual = (statistics.tail_targets() - statistics.tail @ weights) / gamma
+    rows = statistics.tail
+    dual = cho_solve(cho_factor(rows @ rows.T + gamma * np.eye(len(rows))), statistics.tail_targets())
     encoder._solution = np.asarray(statistics.tail.T @ dual), gamma  # the last digits of what is read again
     return {"dual": dual}
 

@@ -76,16 +76,18 @@ class Statistics:
     def find(self, features: Float64, classes: Classes) -> list[int | None]:
         """Rows of the tail that are these samples (n, d), each once; None for one that was never absorbed.
 
-        The backbone may have rounded them a little differently this time.
+        The backbone may have rounded them a little differently this time. A row of no class, which was forgotten, is
+        only taken where there is none of the sample's own.
         """
         assert self.tail_features is not None
         found: list[int | None] = []
         for sample, number in zip(features, classes, strict=True):
             distances = np.abs(self.tail_features - sample).max(axis=1)
-            distances[(self.tail_classes != number) & (self.tail_classes >= 0)] = np.inf
             distances[[each for each in found if each is not None]] = np.inf
-            nearest = int(distances.argmin())
-            found.append(nearest if distances[nearest] <= SAME * np.abs(sample).max() else None)
+            near = distances <= SAME * np.abs(sample).max()
+            own = np.flatnonzero(near & (self.tail_classes == number))
+            rows = own if len(own) else np.flatnonzero(near & (self.tail_classes < 0))
+            found.append(int(rows[distances[rows].argmin()]) if len(rows) else None)
         return found
 
     def remove(self, rows: list[int], classes: Classes) -> None:
