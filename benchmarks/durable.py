@@ -36,14 +36,21 @@ def main() -> None:
         durable = DurableLearner.open(Path(folder) / "m.foro", create=lambda: Learner("nano", policy="none"))
         for learner in (plain, durable):
             learner.learn(images[:8], labels[:8])  # warm
-        memory, journal = (seconds(lambda each=each: each.learn(images, labels)) for each in (plain, durable))
+        memory, journal = (
+            seconds(lambda each=each: each.learn(images, labels, again=True)) for each in (plain, durable)
+        )
         print(f"{len(labels)} images at once: with a journal {journal / memory:.2f} times as long as in memory alone")
         durable.save()
         memory, journal = (
-            seconds(lambda each=each: [each.learn(*single) for single in singles]) for each in (plain, durable)
+            seconds(lambda each=each: [each.learn(*single, again=True) for single in singles])
+            for each in (plain, durable)
         )
         path = Path(folder) / "plain.foro"
-        saved = seconds(lambda: [(plain.learn(*single), plain.save(path)) for single in singles[:5]]) * SINGLE / 5
+        saved = (
+            seconds(lambda: [(plain.learn(*single, again=True), plain.save(path)) for single in singles[:5]])
+            * SINGLE
+            / 5
+        )
         print(f"{SINGLE} images one by one: with a journal {journal / memory:.2f} times as long as in memory alone,")
         print(f"  writing the whole model file after each {saved / memory:.0f} times as long")
         size, model = durable.journal_bytes / SINGLE, path.stat().st_size

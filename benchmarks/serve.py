@@ -136,7 +136,9 @@ async def ask_while_learning(
         nonlocal taught
         connection = await Connection.open(port)
         while not done.is_set():
-            taught += json.loads(await connection.post("/v1/learn", lessons[taught % len(lessons)]))["learned"]
+            taught += json.loads(await connection.post("/v1/learn?again=true", lessons[taught % len(lessons)]))[
+                "learned"
+            ]
 
     teaching = asyncio.create_task(teach())
     _, seconds = await ask(port, bodies, concurrency)

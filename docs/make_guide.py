@@ -90,6 +90,8 @@ The model file is made by the first `learn`.
     run(f"foro learn birds.foro week-1 --backbone {BACKBONE}")
     say("## A week later: twenty more\n\nNothing of the first week is needed again, and nothing of it is lost.")
     run("foro learn birds.foro week-2", "foro info birds.foro")
+    say("What is known already is not learned twice, so that a folder that has grown can simply be taught again.")
+    run("foro learn birds.foro week-2")
     say("""
 ## How good is it?
 
@@ -105,6 +107,8 @@ Ask it for single images. The confidence means something: of all answers with ab
     run(f"foro predict birds.foro {' '.join(asked)} --top 3", f"foro predict birds.foro {asked[0]} --json")
     say("## Forget one\n\nThe label is never predicted again, until `foro forget --undo`.")
     run(f"foro forget birds.foro {forgotten}", "foro evaluate birds.foro test-1")
+    say("## Undo\n\nTakes the last change back, whatever it was, and typed again the one before.")
+    run("foro undo birds.foro")
     say("""
 ## Merge with a model that was taught elsewhere
 

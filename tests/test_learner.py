@@ -84,9 +84,9 @@ def test_freeze_evolves_once_and_keeps_the_candidate(tiny_backbone: Backbone, ad
     assert first.generations == 3
     assert first.forward_passes == 64 + 3 * 4 * 32 + 64 + 64  # neutral, candidates, the check, the features
     assert first.adaptation is not None
-    assert first.adaptation.startswith("adapted: cross-entropy ")
+    assert first.adaptation.startswith("adapted: squared error ")
     assert first.note is None
-    second = learner.learn(images, ["again"] * 64)
+    second = learner.learn(images, ["again"] * 64, again=True)
     assert learner.candidate is candidate
     assert (second.generations, second.forward_passes, second.adaptation) == (0, 64, None)
     assert second.new_labels == ("again",)
@@ -101,7 +101,7 @@ def test_what_does_not_help_is_not_kept(tiny_backbone: Backbone, monkeypatch: py
     assert report.adaptation is not None
     assert report.adaptation.startswith("not adapted: ")
     assert learner.candidate.neutral
-    assert learner.learn(images, labels).generations == 0
+    assert learner.learn(images, labels, again=True).generations == 0
 
 
 @pytest.mark.parametrize(("count", "classes"), [(8, 4), (80, 1), (90, 3)])
@@ -127,7 +127,7 @@ def test_evolve_moves_candidate_history_and_distribution_with_every_task(
         images, labels = textures(10)
         states = []
         for _ in range(2):
-            learner.learn(images, labels)
+            learner.learn(images, labels, again=True)
             states.append(learner.adaptation)
         assert states[1].tasks == 2
         assert not states[0].candidate.same_as(states[1].candidate)
@@ -139,7 +139,7 @@ def test_online_costs_k_passes_a_sample(tiny_backbone: Backbone) -> None:
     learner = Learner(tiny_backbone, "paper", projection_dim=64, online_batch=8)
     images, labels = textures(10)
     assert learner.learn(images, labels).forward_passes == 40 + 6 * 40  # the first task also starts the history
-    report = learner.learn(images, labels)
+    report = learner.learn(images, labels, again=True)
     assert report.forward_passes == 6 * 40
     assert report.generations == 5
 
@@ -185,8 +185,8 @@ def test_a_blank_learner_has_the_candidate_and_can_be_merged(tiny_backbone: Back
     assert not one.candidate.neutral
     assert other.candidate.same_as(one.candidate)
     for each in (other, whole):
-        each.learn(images, ["again"] * 64)
-    one.merge(other)
+        each.learn(images, ["again"] * 64, again=True)
+    one.merge(other, again=True)
     assert np.allclose(one.scores(images), whole.scores(images), rtol=1e-4, atol=1e-5)
 
 

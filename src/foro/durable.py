@@ -7,25 +7,28 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from foro.backbones import Backbone
 from foro.changes import Change, Forget, Restore
-from foro.errors import FoRoWarning, InputError, ModelFileError, NotSavedError
+from foro.errors import FoRoWarning, InputError, ModelFileError, NothingToUndoError, NotSavedError
 from foro.files import write_model
+from foro.files.history import History, undo_limit
 from foro.files.journal import Group, JournalWriter, Record, journal_path
-from foro.files.recovery import Recovery, change_record, is_damaged, recover
+from foro.files.recovery import Recovery, change_record, corrected_record, is_damaged, recover
 from foro.images.load import Images
 from foro.learner import Learner
+from foro.ledger import Event, now
 from foro.preparation import LearnReport
 from foro.types import Float32, Label
 from foro.util.atomic_files import remove_leftovers
 from foro.util.interrupts import uninterrupted
 from foro.util.lock import locked
 
+Facts = dict[str, Any] | None
 LONGEST_KEY = 200
 
 MOST_JOURNAL = 64 * 2**20
@@ -67,6 +70,7 @@ class DurableLearner:
         self._resources = resources
         self._unsaved = False
         self._closed = False
+        self._history = History(path, undo_limit())
 
     @classmethod
     def open(
@@ -130,7 +134,7 @@ class DurableLearner:
         said: list[str] = []
         try:
             found = recover(Learner, path, backbone)
-            learner, new, said = found.learner, not path.exists(), _recovered(path, found)
+            learner, new, said = found.learner, not path.exists(), found.sentences(path)
         except ModelFileError:
             if create is None or path.exists():
                 raise
@@ -167,18 +171,29 @@ class DurableLearner:
         *,
         key: str | None = None,
         held_out: float = 0.0,
-        facts: dict[str, Any] | None = None,
+        again: bool = False,
+        relabel: bool = False,
+        facts: Callable[[LearnReport], dict[str, Any]] | None = None,
     ) -> LearnReport:
         """Learns a task, or any part of one, as ``Learner.learn`` does; it cannot be lost once this returns.
 
-        ``facts``, JSON-ready, are kept with the key: ``seen`` returns them too.
+        What ``facts`` says of the report, JSON-ready, is kept with the key: ``seen`` returns it too.
         """
         if (done := self._done(key, "learn")) is not None:
             return LearnReport.from_dict(done["report"])
         start = time.perf_counter()
         with self._journal.group() as group:
-            change, report = self.learner.prepare(images, labels, held_out, partial(_write_part, group))
-            result = {"what": "learn", "when": change.when, "report": report.as_dict(), "facts": facts or {}}
+            change, report = self.learner.prepare(
+                images, labels, held_out, partial(_write_part, group), again=again, relabel=relabel
+            )
+            result = {"what": "learn", "report": report.as_dict(), "facts": facts(report) if facts else {}}
+            if change is None:  # if this is lost in a crash, all images are still known
+                self.learner.ledger.remember(key, {**result, "when": now()})
+                return report
+            result["when"] = change.when
+            if change.corrected is not None:
+                record = corrected_record(change.corrected)
+                group.add(record.fields, record.arrays)
             # From an engine that learns elsewhere only statistics come: writing these is writing the model.
             accuracy = self._make(change, key, result, None if self.learner.engine else group)
         report = replace(report, accuracy_after=accuracy, seconds=time.perf_counter() - start)
@@ -215,17 +230,47 @@ class DurableLearner:
         with self._journal.group() as group:
             self._make(change, key, result, group)
 
-    def merge(self, other: Learner, *, key: str | None = None, facts: dict[str, Any] | None = None) -> None:
+    def merge(self, other: Learner, *, key: str | None = None, again: bool = False, facts: Facts = None) -> int:
         """Adds everything that another learner knows, as ``Learner.merge`` does, and saves at once.
 
-        Writing its statistics into the journal would take as long as writing the model file. ``facts`` are kept with
-        the key, as for ``learn``.
+        Writing its statistics into the journal would take as long. ``facts`` are kept with the key: see ``seen``.
         """
-        if self._done(key, "merge") is not None:
-            return
-        change = self.learner.prepare_merge(other)
-        result = {"what": "merge", "when": change.when, "samples": other.head.samples, "facts": facts or {}}
-        self._make(change, key, result, None)
+        if (done := self._done(key, "merge")) is not None:
+            return int(done["samples"])
+        change = self.learner.prepare_merge(other, again)
+        if change is None:
+            self.learner.ledger.remember(key, {"what": "merge", "when": now(), "samples": 0, "facts": facts or {}})
+            return 0
+        added = other.head.samples - (self.learner.head.samples if change.whole else 0)
+        self._make(change, key, {"what": "merge", "when": change.when, "samples": added, "facts": facts or {}}, None)
+        return added
+
+    def undo(self, *, key: str | None = None) -> Event:
+        """Takes the last change back, whatever it was, and saves: everything is as it was before. Returns the change.
+
+        Asked for again, it takes the one before back, as far as earlier states are kept: ``undo_left`` says how many.
+        """
+        if (done := self._done(key, "undo")) is not None:
+            return Event.from_dict(done["event"])
+        now_known, ledger, earlier = self.learner, self.learner.ledger, None
+        if ledger.before:
+            earlier = self._history.state(Learner, ledger, ledger.before[-1], now_known.backbone)
+        if earlier is None:
+            raise NothingToUndoError(f"{self.path} has no change left that can be taken back")
+        undone = ledger.events[-1]
+        earlier.source, earlier.engine = now_known.source, now_known.engine
+        earlier.ledger.stamp, earlier.ledger.previous = ledger.stamp, ledger.previous
+        earlier.ledger.sequence = ledger.sequence + 1  # no number is used twice
+        earlier.ledger.remember(key, {"what": "undo", "when": now(), "event": asdict(undone)})
+        with uninterrupted(), self._both_or_none(None):
+            self.learner = earlier
+            self._save(journalled=False)
+        return undone
+
+    @property
+    def undo_left(self) -> int:
+        """How many changes ``undo`` can take back, one after the other."""
+        return self._history.left(self.learner.ledger)
 
     def seen(self, key: str) -> dict[str, Any] | None:
         """What came of the change with this key: ``what`` and ``when``, of ``learn`` its ``report``; None: not made."""
@@ -241,14 +286,19 @@ class DurableLearner:
             safe = f"what was learned is safe in {self._journal.path} and counts: there is no need to repeat it"
             raise NotSavedError(f"{error}; {safe}") from None
 
-    def _save(self) -> None:
+    def _save(self, journalled: bool = True) -> None:
+        """``journalled``: the journal leads from the file that is there to the one that is written."""
         self._check_open()
         arrays, metadata = self.learner.state()
+        ledger, stamp = self.learner.ledger, metadata["ledger"]["stamp"]
+        self._history.keep_file(ledger.stamp, self._journal.size, self._journal.header)
         write_model(self.path, arrays, metadata)
-        ledger = self.learner.ledger
-        ledger.previous, ledger.stamp = ledger.stamp, metadata["ledger"]["stamp"]
+        ledger.previous, ledger.stamp = ledger.stamp, stamp
         self._unsaved = False
+        if self._journal.size:
+            self._history.keep_journal(ledger.previous, stamp if journalled else "")
         self._journal.restart(_header(self.learner, new=False))
+        self._history.shrink(ledger)
 
     def close(self) -> None:
         """Lets other processes open the model. What was not saved is in the journal, where the next one finds it."""
@@ -296,17 +346,17 @@ class DurableLearner:
         Memory comes first, for only that tells whether the change can be made.
         """
         sequence, before = self.learner.ledger.sequence + 1, self.learner.adaptation
-        measured = self.learner.ledger.measured[-1:]  # in memory only until now
         with uninterrupted(), self._both_or_none(group):
+            places = self.learner.ledger.places
             accuracy = self.learner.apply(change)
-            self.learner.ledger.sequence = sequence
+            self.learner.ledger.advance(sequence, places)
             self.learner.ledger.remember(key, result)
             self._unsaved = True
             if group is None:
-                self._save()
+                self._save(journalled=False)
             else:
-                record = change_record(change, before)
-                fields = {"sequence": sequence, "key": key, "result": result, "measured": measured, **record.fields}
+                record, last = change_record(change, before), self.learner.ledger.measured[-1:]
+                fields = {"sequence": sequence, "key": key, "result": result, "measured": last, **record.fields}
                 group.commit(fields, record.arrays)
         return accuracy
 
@@ -340,22 +390,6 @@ def _header(learner: Learner, new: bool) -> Record:
     arrays, metadata = learner.state()
     metadata["ledger"] |= {"stamp": learner.ledger.stamp, "previous": learner.ledger.previous}
     return Record({**fields, "model": metadata}, arrays)
-
-
-def _recovered(path: Path, found: Recovery[Learner] | None) -> list[str]:
-    if found is None:
-        return []
-    said = []
-    if found.replayed:
-        changes = "a change" if found.replayed == 1 else f"{found.replayed} changes"
-        said.append(f"{changes} that {'was' if found.replayed == 1 else 'were'} not saved yet came from the journal")
-    if found.interrupted:
-        said.append(f"{'another' if said else 'a change'} that was interrupted is discarded")
-    if found.damaged:
-        said.append("a part of the journal is damaged, and what follows it is lost")
-    if found.foreign:
-        said.append("the journal beside it belongs to another model")
-    return [f"{path}: {said[0]}", *said[1:]] if said else []
 
 
 def _copied_aside(journal: Path) -> Path:

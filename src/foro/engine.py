@@ -11,7 +11,9 @@ from foro.errors import InputError
 from foro.features.candidate import Candidate
 from foro.features.extractor import Extractor
 from foro.heads.ridge import KnowledgeEncoder
+from foro.images.digests import Digests
 from foro.images.load import Images
+from foro.images.preprocessing import Preprocessing
 from foro.images.samples import Samples
 from foro.images.unreadable import UnreadableImage
 from foro.types import Label
@@ -37,6 +39,10 @@ class Engine(Protocol):
 
     def without_unreadable(self, samples: Samples) -> tuple[Samples, list[UnreadableImage]]:
         """What ``foro.images.unreadable.without_unreadable`` gives, found where the images are."""
+        ...
+
+    def digests(self, images: Images, preprocessing: Preprocessing) -> Digests:
+        """Digests (n, 16) of what a backbone sees of the images, made where these are."""
         ...
 
 

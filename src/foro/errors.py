@@ -42,6 +42,10 @@ class NotSavedError(ModelFileError):
     """A model file that could not be written; what was learned is safe on the disk, in the journal beside it."""
 
 
+class NothingToUndoError(FoRoError):
+    """There is no earlier state of a model that is kept."""
+
+
 class EngineError(FoRoError):
     """An engine that cannot be started, or that has lost its workers."""
 

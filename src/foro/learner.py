@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -21,7 +20,7 @@ from foro.backbones.source import describe_backbone, find_backbone, taught_backb
 from foro.changes import Change, Forget, Learn, Merge, Rename, Restore, Unlearn
 from foro.config import LearnerConfig, check_seed
 from foro.engine import Engine, find_engine
-from foro.errors import FoRoWarning, InputError, ModelFileError, NeverLearnedError
+from foro.errors import FoRoWarning, InputError, ModelFileError
 from foro.features.candidate import Candidate
 from foro.features.extractor import Extractor
 from foro.features.readout import Readout
@@ -30,10 +29,12 @@ from foro.files.model_file import DIGESTS, HEAD, check_width, head_arrays
 from foro.files.recovery import recover
 from foro.heads import find_head
 from foro.heads.head import Estimate, Gathered, Head
+from foro.images.digests import Digests
 from foro.images.load import Images, check_images
-from foro.images.unreadable import image_name
+from foro.images.look import look
+from foro.known import Known
 from foro.ledger import Event, Ledger
-from foro.preparation import Keep, LearnReport, prepare_learn
+from foro.preparation import Keep, LearnReport, prepare_learn, prepare_merge, prepare_unlearn
 from foro.snapshot import Snapshot
 from foro.types import Arrays, Float32, Float64, Label
 from foro.util.interrupts import uninterrupted
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 LARGE = {f"{HEAD}gram"}
 """Arrays that are left on the disk until something is learned."""
+NOTHING_TO_ADD = "nothing was added: every image of the other model was learned here too"
 
 
 class Learner:
@@ -76,6 +78,8 @@ class Learner:
     engine: Engine | None = None
     _unchecked: Callable[[], None] | None = None
     """Reads the large arrays of a file for the first time, to see whether they are what was written; None: done."""
+    remembers = True
+    """Whether it keeps digests of the images that it has learned, and learns none of them twice unasked."""
 
     def __init__(
         self,
@@ -95,7 +99,7 @@ class Learner:
         blocks = self.readout.blocks(self.config.projection_dim) if self.config.projection_dim else ()
         self.head: Head = find_head(self.config.head).build(self.readout.features, blocks, self.config, seed)
         self.adaptation = Adaptation()
-        self.ledger = Ledger()
+        self.ledger, self.known = Ledger(), Known()
 
     @property
     def labels(self) -> list[Label]:
@@ -113,40 +117,11 @@ class Learner:
         Returns the accuracy on samples that were held out, measured before these were learned too.
         """
         self.check()
-        head, accuracy, taught = self.head, None, False
         with uninterrupted():
-            if isinstance(change, Learn):
-                counts = dict(Counter(change.labels))
-                change.samples.absorb_into(head)
-                self.adaptation, taught = change.adaptation, True
-                if change.held_out is not None:
-                    accuracy = self.accuracy_on(change.held_out)
-                    change.held_out.absorb_into(head)
-            elif isinstance(change, Unlearn):
-                counts = dict(Counter(change.labels))
-                try:
-                    head.unlearn(change.features, change.labels)
-                except NeverLearnedError as error:
-                    raise NeverLearnedError(error.positions, change.images) from None
-            elif isinstance(change, Forget):
-                counts = {change.label: head.counts.get(change.label, 0)}
-                head.forget(change.label)
-            elif isinstance(change, Restore):
-                before = head.counts.get(change.label, 0)
-                head.restore(change.label)
-                counts = {change.label: head.counts[change.label] - before}
-            elif isinstance(change, Rename):
-                counts = {change.to: head.counts.get(change.label, 0)}
-                head.rename(change.label, change.to)
-                self.ledger.rename(change.label, change.to)
-            else:
-                counts = dict(zip(head.known_as(change.head.labels), change.head.counts.values(), strict=True))
-                head.merge(change.head)
-                mine, theirs = self.adaptation, change.adaptation
-                self.adaptation = replace(mine if mine.settled else theirs, tasks=mine.tasks + theirs.tasks)
-                taught = True
-            self.ledger.add(Event.of(type(change).__name__.lower(), counts, change.when), counts if taught else ())
-        return accuracy
+            made = change.make(self)
+            event = Event.of(type(change).__name__.lower(), made.counts, change.when)
+            self.ledger.add(event, made.counts if made.taught else ())
+        return made.accuracy
 
     def check(self) -> None:
         """Refuses a model file whose statistics are not what was written: once, before they are changed or copied."""
@@ -154,15 +129,26 @@ class Learner:
             self._unchecked()
             self._unchecked = None
 
-    def learn(self, images: Images, labels: Sequence[Label], held_out: float = 0.0) -> LearnReport:
+    def learn(
+        self,
+        images: Images,
+        labels: Sequence[Label],
+        held_out: float = 0.0,
+        *,
+        again: bool = False,
+        relabel: bool = False,
+    ) -> LearnReport:
         """Learns a task, or any part of one. Interrupted or failed, it leaves the learner as it was before.
+
+        An image that was learned before is not learned again, unless ``again`` asks for it. One that was learned with
+        another label keeps that; with ``relabel`` it gets the new one, as if it had never had another.
 
         With ``held_out``, that share of the images first measures the accuracy, before and after the others are
         learned, and is then learned too. With fewer than ten such images nothing is measured.
         """
         start = time.perf_counter()
-        change, report = self.prepare(images, labels, held_out)
-        accuracy = self.apply(change)
+        change, report = self.prepare(images, labels, held_out, again=again, relabel=relabel)
+        accuracy = None if change is None else self.apply(change)
         if report.note:
             warnings.warn(report.note, FoRoWarning, stacklevel=2)
         return replace(report, accuracy_after=accuracy, seconds=time.perf_counter() - start)
@@ -186,27 +172,39 @@ class Learner:
         """Calls a label something else; where that is known too, both are one, as if learned so from the start."""
         self.apply(self.prepare_rename(label, to))
 
-    def merge(self, other: Learner) -> None:
-        """Adds everything that ``other`` has learned: the learner that would have learned both."""
-        self.apply(self.prepare_merge(other))
+    def merge(self, other: Learner, *, again: bool = False) -> int:
+        """Adds everything that ``other`` has learned: the learner that would have learned both.
+
+        Returns how many images are new: none where all of them were learned here too, and then nothing changes. Where
+        only some were, they cannot be told apart any more: that is an error, unless ``again`` lets them count twice.
+        """
+        before, change = self.head.samples, self.prepare_merge(other, again)
+        if change is None:
+            warnings.warn(NOTHING_TO_ADD, FoRoWarning, stacklevel=2)
+        else:
+            self.apply(change)
+        return self.head.samples - before
 
     def prepare(
-        self, images: Images, labels: Sequence[Label], held_out: float = 0.0, keep: Keep | None = None
-    ) -> tuple[Learn, LearnReport]:
-        """What ``learn`` would change, and its report: makes all features, and changes nothing.
+        self,
+        images: Images,
+        labels: Sequence[Label],
+        held_out: float = 0.0,
+        keep: Keep | None = None,
+        *,
+        again: bool = False,
+        relabel: bool = False,
+    ) -> tuple[Learn | None, LearnReport]:
+        """What ``learn`` would change, if anything, and its report: makes all features, and changes nothing.
 
         ``keep`` is called with the features of every batch, to write them down before they are learned; not with an
         engine that learns elsewhere, from where only statistics come.
         """
-        return prepare_learn(self, images, labels, held_out, keep)
+        return prepare_learn(self, images, labels, held_out, keep, again, relabel)
 
     def prepare_unlearn(self, images: Images, labels: Sequence[Label]) -> Unlearn:
         """What ``unlearn`` would change: makes the features again, the same as when they were learned."""
-        names = self.head.known_as(labels)
-        if self.config.policy == "evolve":
-            raise InputError("unlearning needs policy none or freeze: with evolve, old features cannot be made again")
-        called = [image_name(image, number) for number, image in enumerate(check_images(images))]
-        return Unlearn(self.features(images), names, images=called)
+        return prepare_unlearn(self, images, labels)
 
     def prepare_rename(self, label: Label, to: Label) -> Rename:
         """What ``rename`` would change."""
@@ -215,12 +213,20 @@ class Learner:
             raise InputError(f"{known!r} is called so already")
         return Rename(known, name)
 
-    def prepare_merge(self, other: Learner) -> Merge:
-        """What ``merge`` would change, if the two can be merged."""
-        other.check()
-        if difference := self.difference(other):
-            raise InputError(f"these learners cannot be merged: their {difference} differ")
-        return Merge(other.head, other.adaptation)
+    def prepare_merge(self, other: Learner, again: bool = False) -> Merge | None:
+        """What ``merge`` would change, if the two can be merged; None where all of the other was learned here too."""
+        return prepare_merge(self, other, again)
+
+    @property
+    def knows_all(self) -> bool:
+        """Whether there is a digest of every sample; features that came without an image have none."""
+        return len(self.known) == self.head.samples
+
+    def digests(self, images: Images) -> Digests:
+        """Digests (n, 16) of images, made where these are."""
+        if self.engine is not None:
+            return self.engine.digests(images, self.backbone.preprocessing)
+        return look(images, self.backbone.preprocessing)[0].digests
 
     def difference(self, other: Learner) -> str | None:
         """What stops the two from being merged, or None."""
@@ -240,7 +246,7 @@ class Learner:
         twin = Learner.__new__(Learner)
         twin.config, twin.seed, twin.source, twin.backbone = self.config, self.seed, self.source, self.backbone
         twin.head, twin.adaptation, twin.readout = self.head.blank(), self.adaptation, self.readout
-        twin.ledger, twin.engine = Ledger(), self.engine
+        twin.ledger, twin.known, twin.engine = Ledger(), Known(), self.engine
         return twin
 
     def features(self, images: Images) -> Float32:
@@ -308,6 +314,7 @@ class Learner:
         self.check()
         learned, encoder = self.head.state()
         adapted, adaptation = self.adaptation.state()
+        digests, known = self.known.state()
         metadata = {
             "backbone": describe_backbone(self.backbone, self.source),
             "config": self.config.as_dict(),
@@ -315,8 +322,9 @@ class Learner:
             **adaptation,
             "encoder": encoder,
             "ledger": self.ledger.state([*self.labels, *self.head.forgotten]),
+            "known": known,
         }
-        return {**{f"{HEAD}{name}": array for name, array in learned.items()}, **adapted}, metadata
+        return {**{f"{HEAD}{name}": array for name, array in learned.items()}, **digests, **adapted}, metadata
 
     @classmethod
     def load(
@@ -351,6 +359,7 @@ class Learner:
             learner.adaptation = Adaptation.from_state(arrays, metadata)
             learner.ledger = Ledger.from_state(metadata["ledger"])
             taught, encoder = metadata["backbone"], metadata["encoder"]
+            learner.known = Known.from_state(arrays, metadata.get("known", []))
         learner.source, learner.backbone = taught_backbone(path, taught, backbone)
         with explained(path):
             learner.readout = Readout.of(learner.config.readout, learner.backbone)

@@ -20,6 +20,12 @@ MOST_LABELS = 20
 
 MOST_KEYS = 10_000
 
+MOST_BEFORE = 1000
+"""Earlier states that are named, whether they are kept or not."""
+
+Place = tuple[str, int]
+"""A state: the stamp of the model file that it goes on from, and the sequence of its last change."""
+
 MOST_MEASURED = 500
 """Points of the curve of accuracy; of more, every other one of the older half goes."""
 
@@ -44,6 +50,13 @@ class Event:
         """An event of so many samples of each label, now or at a time that was written down."""
         largest = tuple(Counter(counts).most_common(MOST_LABELS))
         return cls(when or now(), what, sum(counts.values()), len(counts), largest)
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Event:
+        """The event of which ``asdict`` made this."""
+        labels = tuple((check_label(label), int(count)) for label, count in content["labels"])
+        samples, classes, times = (int(content[name]) for name in ("samples", "classes", "times"))
+        return cls(_time(content["when"]), str(content["what"]), samples, classes, labels, times)
 
     def joined(self, later: Event) -> Event:
         """This event and a later one of its kind as one."""
@@ -74,9 +87,11 @@ class Ledger:
     taught: dict[Label, str] = field(default_factory=dict)  # when each label was last learned
     keys: dict[str, dict[str, Any]] = field(default_factory=dict)
     measured: list[tuple[str, float, int]] = field(default_factory=list)  # when, accuracy to expect, samples
+    before: list[Place] = field(default_factory=list)  # the states before each of the last changes
 
     def add(self, event: Event, labels: Iterable[Label] = ()) -> None:
-        """Writes an event down; ``labels`` are all those that it taught."""
+        """Writes an event down; ``labels`` are all those that it taught. Only ``advance`` says what was before it."""
+        self.before = []
         self.events.append(event)
         if len(self.events) > MOST_EVENTS:
             self.events = _compact(self.events)
@@ -86,6 +101,15 @@ class Ledger:
         """Takes over when a label was last learned, for one that it is called from now on; what has happened stays."""
         times = [self.taught.pop(each) for each in (label, to) if each in self.taught]
         self.taught.update({to: max(times)} if times else {})
+
+    @property
+    def places(self) -> list[Place]:
+        """The states before each of the last changes, and the present one."""
+        return [*self.before, (self.stamp, self.sequence)]
+
+    def advance(self, sequence: int, before: list[Place]) -> None:
+        """A change was made that has this number; ``before`` are the ``places`` until then."""
+        self.before, self.sequence = before[-MOST_BEFORE:], sequence
 
     def remember(self, key: str | None, result: dict[str, Any]) -> None:
         """Keeps what came of a change under its key, which is then never made again."""
@@ -119,26 +143,18 @@ class Ledger:
             "taught": [[label, when] for label, when in self.taught.items() if label in known],
             "keys": self.keys,
             "measured": self.measured,
+            "before": self.before,
         }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Ledger:
         """The ledger whose ``state`` this is."""
-        events = [
-            Event(
-                _time(event["when"]),
-                str(event["what"]),
-                int(event["samples"]),
-                int(event["classes"]),
-                tuple((check_label(label), int(count)) for label, count in event["labels"]),
-                int(event["times"]),
-            )
-            for event in state["events"]
-        ]
+        events = [Event.from_dict(event) for event in state["events"]]
         taught: dict[Label, str] = {check_label(label): _time(when) for label, when in state["taught"]}
         measured = [(_time(when), float(accuracy), int(samples)) for when, accuracy, samples in state["measured"]]
-        stamp, previous, sequence = str(state["stamp"]), state["previous"], int(state["sequence"])
-        return cls(stamp, previous, sequence, events, taught, dict(state["keys"]), measured)
+        before = [(_stamp(stamp), int(sequence)) for stamp, sequence in state.get("before", [])]
+        stamp, previous, sequence = _stamp(state["stamp"]), state["previous"], int(state["sequence"])
+        return cls(stamp, previous, sequence, events, taught, dict(state["keys"]), measured, before)
 
 
 def now() -> str:
@@ -150,6 +166,13 @@ def _time(text: Any) -> str:
     """A time as ``now`` writes it, or an error."""
     datetime.fromisoformat(text)
     return str(text)
+
+
+def _stamp(text: Any) -> str:
+    """A stamp, which is a part of the names of files, or an error."""
+    if not isinstance(text, str) or not text.isalnum():
+        raise ValueError(f"{text!r} is no stamp")
+    return text
 
 
 def new_stamp() -> str:

@@ -82,11 +82,11 @@ def test_learn_makes_a_model_and_then_adds_to_it(tmp_path: Path, tiny: Path, pic
     assert second["new_labels"] == ["-dash", "two words"]
     assert second["accuracy_before"] is None
     assert second["accuracy_after"] > 0.5
-    third = told("learn", path, pictures / "two", "--held-out", 0.5)
+    third = told("learn", path, pictures / "two", "--held-out", 0.5, "--again")
     assert third["accuracy_before"] > 0.5
     assert third["new_labels"] == []
     assert third["expected_accuracy"] > 0.5
-    assert [each.name for each in tmp_path.iterdir()] == ["m.foro"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["m.foro", "m.foro.undo"]
     learner = Learner.load(path)
     assert learner.head.counts == {"7": 30, "Ñandú ☃": 30, "-dash": 60, "two words": 60}
     assert [event.what for event in learner.ledger.events] == ["learn"] * 3
@@ -127,7 +127,7 @@ def test_a_stream_keeps_what_came_before_a_mistake(model: Path, pictures: Path, 
     assert foro("learn", model, "-").err == "foro: the standard input names no images\n"
     gone = json.dumps({"path": str(tmp_path / "gone.png"), "label": "x"})
     mixed = told("learn", model, "-", "--chunk", 1, stdin=f"{lines[0]}\n{gone}\n", code=1)
-    assert (mixed["samples"], len(mixed["skipped"])) == (1, 1)
+    assert (mixed["samples"], mixed["known"], len(mixed["skipped"])) == (0, 1, 1)
     assert foro("learn", model, "-", stdin=gone).err == f"foro: there is no image {tmp_path / 'gone.png'}\n"
 
 
@@ -232,8 +232,8 @@ def test_a_dry_run_says_what_would_happen_and_does_nothing(model: Path, pictures
     told("learn", tmp_path / "new.foro", data, "--dry-run", code=1)
     lines = "".join(json.dumps({"path": str(path), "label": "x"}) + "\n" for path in (data / "7").glob("*.png"))
     assert told("learn", model, "-", "--dry-run", stdin=lines, code=1)["samples"] == 30
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["data", "m.foro"]
-    report = told("learn", model, data, "--held-out", 0, code=1)  # which warns, too
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["data", "m.foro", "m.foro.undo"]
+    report = told("learn", model, data, "--held-out", 0, "--again", code=1)  # which warns, too
     assert [report[name] for name in ("skipped", "passed_over", "notes")] == [
         planned[name] for name in ("skipped", "passed_over", "notes")
     ]
@@ -248,6 +248,84 @@ def test_a_label_that_is_a_number_is_found(tmp_path: Path, tiny: Path) -> None:
     assert Learner.load(tmp_path / "m.foro").labels == ["3", 4]
     foro("forget", tmp_path / "m.foro", "3")
     assert Learner.load(tmp_path / "m.foro").labels == [4]
+
+
+def test_a_folder_that_has_grown_is_taught_again(model: Path, pictures: Path, tmp_path: Path) -> None:
+    first = told("learn", model, pictures / "two", "--held-out", 0)
+    shutil.copytree(pictures / "two", tmp_path / "grown")
+    for number, image in enumerate(textures(2, seed=9)[0][2::4]):
+        Image.fromarray(image).save(tmp_path / "grown" / "two words" / f"new {number}.png")
+    ran = foro("learn", model, tmp_path / "grown", "--held-out", 0)
+    assert ran.lines[0].startswith("learned   2 images of 1 class in ")
+    assert "already known  60 images" in ran.lines
+    ran = foro("learn", model, tmp_path / "grown", "--held-out", 0)
+    assert ran.lines[0].startswith("learned   nothing new in ")
+    assert "already known  62 images" in ran.lines
+    assert ran.lines[-1] == f"{model} knows 4 classes from 122 images"
+    assert abs(told("info", model)["expected_accuracy"] - first["expected_accuracy"]) < 0.05
+    twice = told("learn", model, tmp_path / "grown", "--held-out", 0, "--again")
+    assert (twice["samples"], twice["known"]) == (62, 0)
+
+
+def test_a_picture_with_another_label_is_named_and_can_be_corrected(
+    model: Path, tiny: Path, pictures: Path, tmp_path: Path
+) -> None:
+    moved = tmp_path / "moved" / "two words"
+    moved.mkdir(parents=True)
+    wrong = sorted((pictures / "one" / "7").iterdir())[:3]
+    for path in wrong:
+        shutil.copy(path, moved)
+    ran = foro("learn", model, tmp_path / "moved")
+    assert ran.code == 0
+    assert "3 images were learned before with another label and left so; --relabel gives the new one:" in ran.err
+    assert f"{moved / wrong[0].name}: 7, now two words" in ran.err
+    assert Learner.load(model).head.counts == {"7": 30, "Ñandú ☃": 30}
+    ran = foro("learn", model, tmp_path / "moved", "--relabel")
+    assert "relabelled  3 images" in ran.lines
+    told("unlearn", model, tmp_path / "moved")
+    assert Learner.load(model).head.counts == {"7": 27, "Ñandú ☃": 30}
+    assert foro("learn", model, tmp_path / "moved", "--relabel", "--again").code == 2
+
+
+def test_undo_takes_back_one_command_after_the_other(model: Path, pictures: Path) -> None:
+    one = Learner.load(model)
+    foro("learn", model, pictures / "two")
+    two = Learner.load(model)
+    foro("forget", model, "7")
+    assert foro("undo", model).lines[0] == "undone    forget of 30 images: 7"
+    same(Learner.load(model), two)
+    ran = foro("undo", model)
+    assert ran.lines[0] == "undone    learn of 60 images: -dash, two words"
+    assert ran.lines[1] == "left      1 more change that can be taken back"
+    same(Learner.load(model), one)
+    last = told("undo", model)
+    assert (last["left"], last["labels"], last["samples"]) == (0, [], 0)
+    ran = foro("undo", model)
+    assert (ran.code, ran.err) == (2, f"foro: {model} has no change left that can be taken back\n")
+    assert foro("learn", model, pictures / "one").lines[-1] == f"{model} knows 2 classes from 60 images"
+
+
+def test_merging_what_is_known_adds_nothing_and_says_so(model: Path, pictures: Path, tmp_path: Path) -> None:
+    ran = foro("merge", model, model, "-o", tmp_path / "same.foro")
+    assert (ran.code, ran.lines[-1]) == (0, f"{tmp_path / 'same.foro'} knows 2 classes from 60 images")
+    assert f"{model} adds nothing: all of its images are known already" in ran.err
+    more = tmp_path / "more.foro"
+    shutil.copy(model, more)
+    foro("learn", more, pictures / "two", "--held-out", 0)
+    for number, models in enumerate([(model, more), (more, model)]):
+        out = tmp_path / f"{number}.foro"
+        assert foro("merge", *models, "-o", out).lines[-1] == f"{out} knows 4 classes from 120 images"
+    part = tmp_path / "part.foro"
+    folder = tmp_path / "part" / "two words"
+    folder.mkdir(parents=True)
+    for path in (*sorted((pictures / "two" / "two words").iterdir())[:4], *sorted(pictures.glob("one/7/*"))[:1]):
+        shutil.copy(path, folder)
+    assert foro("learn", part, folder.parent, "--like", model, "--held-out", 0).code == 0
+    ran = foro("merge", model, part, "-o", tmp_path / "both.foro")
+    assert ran.code == 2
+    assert "both have learned 1 image, which would count twice in one model" in ran.err
+    ran = foro("merge", model, part, "-o", tmp_path / "both.foro", "--again")
+    assert ran.lines[-1].endswith("knows 3 classes from 65 images")
 
 
 def test_merge_is_as_if_one_had_learned_all(tmp_path: Path, tiny: Path, pictures: Path, model: Path) -> None:
@@ -302,10 +380,23 @@ def test_info_tells_everything(model: Path, pictures: Path) -> None:
         ("learn", 60),
         ("forget", 30),
     ]
+    assert [event["number"] for event in facts["log"]] == [1, 2, 3]
+    assert facts["undo"]["changes"] == 3
+    assert facts["undo"]["bytes"] == sum(each.stat().st_size for each in Path(f"{model}.undo").iterdir())
     assert facts["bytes"] == model.stat().st_size
     shown = foro("info", model, "--log", 2).out
-    for text in ("Ñandú ☃", "two words", "forgotten 7", "vit_random.test at 32 px", "forget", "1 earlier", "history"):
+    for text in (
+        "Ñandú ☃",
+        "two words",
+        "forgotten 7",
+        "the last 3 can be taken back; ",
+        "vit_random.test at 32 px",
+        "forget",
+        "1 earlier",
+        "history",
+    ):
         assert text in shown
+    assert "undo      the last 3 can be taken back; " in shown
     assert "history" not in foro("info", model, "--log", 0).out
     assert foro("info", model.with_name("none.foro")).err.startswith("foro: there is no file")
 
@@ -321,18 +412,19 @@ def test_info_needs_no_backbone(tmp_path: Path, pictures: Path) -> None:
 
 
 def test_info_counts_what_is_only_in_the_journal(model: Path) -> None:
-    images, labels = textures(2)
+    images, labels = textures(2, seed=9)
     durable = DurableLearner.open(model)
     durable.learn(images, labels)
     durable.close()
     facts = told("info", model)
     assert (facts["samples"], len(facts["classes"])) == (68, 6)
     assert facts["unsaved_changes"] == 1
+    assert facts["undo"]["changes"] == 2
     assert "journal   1 change that the file does not have yet" in foro("info", model).lines
 
 
 def test_the_next_command_says_what_it_finished(model: Path) -> None:
-    images, labels = textures(2)
+    images, labels = textures(2, seed=9)
     durable = DurableLearner.open(model)
     durable.learn(images, labels)
     durable.close()
@@ -356,7 +448,7 @@ def test_an_image_that_vanishes_leaves_the_model_as_it_was(model: Path, pictures
     ran = foro("learn", model, tmp_path / "two.csv", "--strict")
     assert (ran.code, ran.err) == (2, f"foro: there is no image {tmp_path / 'gone.png'}\n")
     assert model.read_bytes() == before
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["m.foro", "two.csv"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["m.foro", "m.foro.undo", "two.csv"]
 
 
 @pytest.mark.parametrize(("limit", "survives"), [(2_000, False), (30_000, True)])
@@ -377,9 +469,12 @@ def test_a_full_disk_is_one_sentence_and_the_old_model_stays(
     assert model.read_bytes() == before
     assert ("is safe in" in ran.stderr) == survives
     left = {each.name for each in model.parent.iterdir()}
-    assert left == ({"m.foro", "m.foro.journal"} if survives else {"m.foro"})
+    assert left == ({"m.foro", "m.foro.journal", "m.foro.undo"} if survives else {"m.foro", "m.foro.undo"})
     facts = told("info", model)
     assert facts["samples"] == (120 if survives else 60)
+    again = told("learn", model, pictures / "two", "--held-out", "0")  # there is room again
+    assert (again["samples"], again["known"]) == ((0, 60) if survives else (60, 0))
+    assert Learner.load(model).head.samples == 120
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path, tiny: Path, pictures: Path) -> None:
@@ -420,7 +515,7 @@ def test_a_killed_command_is_finished_or_discarded_by_the_next(model: Path, pict
     ran = foro("forget", model, "7")
     assert "came from the journal" in ran.err
     assert Learner.load(model).head.counts == {"Ñandú ☃": 30, "killed": 2}
-    assert [each.name for each in model.parent.iterdir()] == ["m.foro"]
+    assert sorted(each.name for each in model.parent.iterdir()) == ["m.foro", "m.foro.undo"]
 
 
 def test_one_flipped_bit_is_found_by_verify_and_before_the_next_lesson(model: Path, pictures: Path) -> None:
@@ -432,7 +527,7 @@ def test_one_flipped_bit_is_found_by_verify_and_before_the_next_lesson(model: Pa
     damaged = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
     model.write_bytes(damaged)
     assert foro("predict", model, pictures / "two").code == 0  # which does not need G
-    for command in (("info", model, "--verify"), ("learn", model, pictures / "one")):
+    for command in (("info", model, "--verify"), ("learn", model, pictures / "one", "--again")):
         ran = foro(*command)
         assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
         assert f"{model} is damaged: encoder.gram is not what was written; use a copy of the file" in ran.err

@@ -19,6 +19,9 @@ from foro.cluster import RayEngine
 from foro.cluster.ray_extractor import RayExtractor
 from foro.features.candidate import Candidate
 from foro.features.extractor import Extractor
+from foro.images.digests import Digests
+from foro.images.load import Images
+from foro.images.preprocessing import Preprocessing
 from tests.cluster.conftest import assert_same
 from tests.conftest import textures
 
@@ -39,6 +42,9 @@ class Kept:
     def open(self, learner: Learner) -> Iterator[RayExtractor]:
         self._extractor._shard_images = self._shard_images
         yield self._extractor
+
+    def digests(self, images: Images, preprocessing: Preprocessing) -> Digests:
+        return RayEngine(shard_images=self._shard_images).digests(images, preprocessing)
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +90,7 @@ def test_any_workers_and_shards_learn_what_one_process_learns(
         mine, theirs = shared.learn(images, labels), local.learn(images, labels)
         assert (mine.samples, mine.new_labels) == (theirs.samples, theirs.new_labels)
     assert_same(shared.head, local.head)
+    assert sorted(shared.known.images, key=repr) == sorted(local.known.images, key=repr)
     assert shared.predict(IMAGES) == local.predict(IMAGES)
 
 

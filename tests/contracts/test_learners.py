@@ -71,7 +71,7 @@ def test_new_labels_may_come_at_any_time_and_old_ones_again(build: Build, method
     first = [i for i, label in enumerate(labels) if label != "texture 4"]
     learner.learn([images[i] for i in first], [labels[i] for i in first])
     assert learner.labels == [f"texture {number}" for number in range(4)] or method == "foro-paper"
-    learner.learn(images[:20], labels[:20])
+    learner.learn(images[:20], labels[:20], again=True)
     assert set(learner.labels) == set(labels)
     assert sum(learner.head.counts.values()) == len(first) + 20
 
@@ -198,7 +198,7 @@ def test_memory_does_not_grow_with_the_number_of_samples(build: Build, method: s
 
     def held() -> int:
         for _ in range(4):
-            learner.learn(images, labels)
+            learner.learn(images, labels, again=True)
         learner.predict(images[:1])
         gc.collect()
         return tracemalloc.get_traced_memory()[0]

@@ -67,8 +67,10 @@ def counts_after(steps: int) -> Counter[str]:
 
 
 def _keyed(model: DurableLearner | Learner, what: str, number: int, *arguments: Any) -> None:
-    keyed = {"key": str(number)} if isinstance(model, DurableLearner) else {}
-    getattr(model, what)(*arguments, **keyed)
+    how: dict[str, Any] = {"key": str(number)} if isinstance(model, DurableLearner) else {}
+    if what == "learn":
+        how["again"] = True  # rounds have images in common
+    getattr(model, what)(*arguments, **how)
 
 
 def _work(backbone: Backbone, path: str, acks: str, first: int, steps: int | None) -> None:

@@ -51,7 +51,7 @@ def test_one_flipped_bit_anywhere_is_found_before_anything_is_learned(
         with pytest.raises(ModelFileError, match=r"m\.foro (is|has|was|lacks)"):
             check_whole(path)
         with pytest.raises(FoRoError), DurableLearner.open(path, backbone=tiny_backbone) as model:
-            model.learn(IMAGES[:1], LABELS[:1])
+            model.learn(IMAGES[:1], LABELS[:1], again=True)
         assert path.read_bytes() == damaged  # nothing makes it good again, either
 
 
@@ -68,7 +68,7 @@ def test_a_damaged_file_is_not_copied_into_a_good_one(tiny_backbone: Backbone, t
     other = taught(tiny_backbone, "many")
     for change in (
         lambda: learner.save(tmp_path / "copy.foro"),
-        lambda: learner.learn(IMAGES, LABELS),
+        lambda: learner.learn(IMAGES, LABELS, again=True),
         lambda: other.merge(learner),
     ):
         with pytest.raises(ModelFileError, match=r"m\.foro is damaged: encoder\.gram is not what was written"):

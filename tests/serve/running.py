@@ -87,6 +87,10 @@ def learn(client: httpx.Client, label: str, images: list[bytes], **headers: str)
     return client.post("/v1/learn", data={"label": label}, files=form(images), headers=headers)
 
 
+def learn_again(client: httpx.Client, label: str, images: list[bytes], **headers: str) -> httpx.Response:
+    return client.post("/v1/learn?again=true", data={"label": label}, files=form(images), headers=headers)
+
+
 def predict(client: httpx.Client, images: list[bytes], **query: int) -> httpx.Response:
     return client.post("/v1/predict", files=form(images), params=query)
 

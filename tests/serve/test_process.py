@@ -14,7 +14,7 @@ import pytest
 
 from foro.learner import Learner
 from tests.serve.process import command, environment, make_model, started
-from tests.serve.running import learn, stripes
+from tests.serve.running import learn, learn_again, stripes
 
 TEACH = "a-token-that-may-teach"
 
@@ -44,7 +44,7 @@ def test_asked_to_stop_it_finishes_saves_and_ends_well(tmp_path: Path, way: sign
     requests = [line for line in lines if line["message"] == "request"]
     assert {(line["method"], line["route"], line["status"]) for line in requests} == {("POST", "/v1/learn", 200)}
     assert all(line["request_id"] and line["milliseconds"] > 0 for line in requests)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["backbone", "model.foro"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["backbone", "model.foro", "model.foro.undo"]
     assert Learner.load(model).head.counts == {"flat": 3, "steep": 20}
 
 
@@ -125,7 +125,7 @@ class Load:
                 label, chosen = f"class {client % 3}", [images[number % 4]]
                 self.sent[key] = label, chosen
                 try:
-                    answer = learn(connection, label, chosen, **{"Idempotency-Key": key})
+                    answer = learn_again(connection, label, chosen, **{"Idempotency-Key": key})
                 except httpx.TransportError:
                     return
                 assert answer.status_code == 200
@@ -155,9 +155,9 @@ def test_killed_under_load_it_has_all_that_it_acknowledged_and_nothing_twice(tmp
             samples = client.get("/v1/classes").json()["samples"]
             # What was in work when it was killed may have been learned or not; all else must have been, once.
             assert len(acknowledged) <= samples <= len(acknowledged) + len(unsure)
-            again = [learn(client, *acknowledged[key], **{"Idempotency-Key": key}).json() for key in acknowledged]
+            again = [learn_again(client, *acknowledged[key], **{"Idempotency-Key": key}).json() for key in acknowledged]
             assert all(answer["replayed"] for answer in again)
-            late = [learn(client, *unsure[key], **{"Idempotency-Key": key}).json() for key in unsure]
+            late = [learn_again(client, *unsure[key], **{"Idempotency-Key": key}).json() for key in unsure]
             assert samples + sum(not answer["replayed"] for answer in late) == len(acknowledged) + len(unsure)
             counts = {each["label"]: each["count"] for each in client.get("/v1/classes").json()["classes"]}
         process.send_signal(signal.SIGTERM)

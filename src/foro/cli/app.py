@@ -19,7 +19,7 @@ from foro.util.progress import without_bars
 from foro.util.threads import set_environment
 
 COMMANDS = {
-    "Teach a model": ["learn", "unlearn", "forget", "rename", "merge"],
+    "Teach a model": ["learn", "unlearn", "forget", "rename", "merge", "undo"],
     "Use it": ["predict", "evaluate", "compare", "info", "export", "serve"],
     "More": ["backbone", "demo", "experiment"],
 }

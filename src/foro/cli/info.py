@@ -68,6 +68,9 @@ def _facts(content: dict[str, Any]) -> dict[str, str]:
         facts["accuracy"] = f"{content['expected_accuracy']:.1%} to be expected on images of the same kind"
     if content["forgotten"]:
         facts["forgotten"] = named(content["forgotten"])
+    if content["undo"]["changes"]:
+        changes = "the last change" if content["undo"]["changes"] == 1 else f"the last {content['undo']['changes']}"
+        facts["undo"] = f"{changes} can be taken back; {content['undo']['bytes'] / 1e6:,.1f} MB beside the model"
     facts["backbone"] = f"{backbone['name']} at {backbone['image_size']} px"
     adapted = [counted(tokens, "prompt token")] * bool(tokens) + ["gains of the blocks"] * content["gains"]
     facts["adapted"] = ", ".join(adapted) or "no"
@@ -94,18 +97,19 @@ def _log(log: list[dict[str, Any]], most: int) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("when", "what", "images", "labels", title="history of learning", title_justify="left")
-    table.columns[2].justify = "right"
+    table = Table("no.", "when", "what", "images", "labels", title="history of learning", title_justify="left")
+    for column in (0, 3):
+        table.columns[column].justify = "right"
     if len(log) > most:
         earlier = log[:-most]
         times, samples = sum(each["times"] for each in earlier), sum(each["samples"] for each in earlier)
-        table.add_row("…", f"{times} earlier", f"{samples:,}", "")
+        table.add_row("", "…", f"{times} earlier", f"{samples:,}", "")
     for each in log[-most:]:
         what = each["what"] if each["times"] == 1 else f"{each['what']} × {each['times']}"
         names = [str(label) for label, _ in each["labels"]]
         shown = named(names[:5])
         more = f" and {each['classes'] - 5} more" if each["classes"] > 5 else ""
-        table.add_row(_time(each["when"]), what, f"{each['samples']:,}", Text(plain(shown + more)))
+        table.add_row(str(each["number"]), _time(each["when"]), what, f"{each['samples']:,}", Text(plain(shown + more)))
     return table
 
 

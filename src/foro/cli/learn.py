@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foro.cli.open_model import end, opened, tell_doubts
+from foro.cli.open_model import end, first_of, opened, tell_doubts
 from foro.cli.options import (
     Json,
     NewBackbone,
@@ -92,6 +92,12 @@ def learn(
     chunk: Annotated[
         int, typer.Option(min=1, help="With DATA -: images that are learned, and safe on the disk, together.")
     ] = CHUNK,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also learn images that were learned before: they get more weight.")
+    ] = False,
+    relabel: Annotated[
+        bool, typer.Option("--relabel", help="Give images that were learned with another label the one of DATA.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be learned, skipped and new, and learn nothing.")
     ] = False,
@@ -101,7 +107,10 @@ def learn(
     engine: "Engine | None" = None,
     as_json: Json = False,
 ) -> None:
-    """Learn images: new classes, or more of old ones. Nothing that was learned before is lost.
+    """Learn images: new classes, or more of old ones. Nothing that was learned before is lost, or learned twice.
+
+    Add pictures to a folder and teach it again: those that are known are left out. One that was learned with another
+    label is named; --relabel corrects it, exactly as if it had never had the other.
 
     All of DATA is learned or nothing: a crash at any moment leaves the model as it was before or as it is after. A
     tenth of the images, evenly over the classes and at most 1000, is first used to measure the accuracy before and
@@ -114,6 +123,8 @@ def learn(
         foro learn pets.foro pets/ --dry-run             # look before you learn
 
         foro learn pets.foro parrots.csv                 # next week: path,label on each line
+
+        foro learn pets.foro corrected/ --relabel        # pictures that had the wrong label
 
         foro learn birds.foro birds/ --backbone vit_tiny_patch16_224.augreg_in21k_ft_in1k
 
@@ -141,7 +152,8 @@ def learn(
         if portable:
             durable.learner.make_portable()
         durable.learner.engine = engine
-        taught = teach(durable, data, strict=strict, held_out=held_out, chunk=chunk, announce=_announce)
+        how: dict[str, Any] = {"strict": strict, "held_out": held_out, "chunk": chunk}
+        taught = teach(durable, data, **how, again=again, relabel=relabel, announce=_announce)
         ended = time.perf_counter()
     taught = replace(taught, parts={**taught.parts, "saving": time.perf_counter() - ended})
     learner = durable.learner
@@ -170,16 +182,34 @@ def _announce(cost: "Cost") -> None:
 
 
 def _show(model: Path, taught: "Taught", learner: "Learner", held_out: float) -> None:
-    from foro.images.samples import FEWEST_HELD_OUT
-
     tell_doubts(taught.passed_over, taught.notes)
     images, classes = counted(taught.samples, "image"), counted(len(taught.labels), "class", "classes")
-    report(f"learned   {images} of {classes} in {taught.seconds:.1f} s ({rate(taught.samples / taught.seconds)})")
+    took = f"{taught.seconds:.1f} s"
+    if taught.samples:
+        report(f"learned   {images} of {classes} in {took} ({rate(taught.samples / taught.seconds)})")
+    else:
+        report(f"learned   nothing new in {took}")
     parts = [f"{name} {seconds:.1f} s" for name, seconds in taught.parts.items() if seconds >= SHORT]
     if parts:
         report(f"time      {', '.join(parts)}")
+    if taught.known:
+        report(f"already known  {counted(taught.known, 'image')}")
+    if taught.relabelled:
+        report(f"relabelled  {counted(taught.relabelled, 'image')}")
     if taught.new_labels:
         report(f"new       {named(taught.new_labels)}")
+    _tell_other_labels(taught)
+    if taught.samples:
+        _report_accuracy(taught, learner, held_out)
+    if taught.expected_accuracy is not None:
+        report(f"expected  {taught.expected_accuracy:.1%} on new images of all classes")
+    known = counted(len(learner.labels), "class", "classes")
+    report(f"{model} knows {known} from {counted(learner.head.samples, 'image')}")
+
+
+def _report_accuracy(taught: "Taught", learner: "Learner", held_out: float) -> None:
+    from foro.images.samples import FEWEST_HELD_OUT
+
     if len(learner.labels) == 1:
         report("accuracy  not measured: there is one class, and every answer would be right")
     elif taught.accuracy_after is None:
@@ -189,7 +219,13 @@ def _show(model: Path, taught: "Taught", learner: "Learner", held_out: float) ->
         before = "not known before" if taught.accuracy_before is None else f"{taught.accuracy_before:.1%} before"
         images = counted(taught.held_out, "image")
         report(f"accuracy  {before}, {taught.accuracy_after:.1%} after, on {images} of DATA that were held out")
-    if taught.expected_accuracy is not None:
-        report(f"expected  {taught.expected_accuracy:.1%} on new images of all classes")
-    known = counted(len(learner.labels), "class", "classes")
-    report(f"{model} knows {known} from {counted(learner.head.samples, 'image')}")
+
+
+def _tell_other_labels(taught: "Taught") -> None:
+    if not taught.other_label:
+        return
+    known = counted(len(taught.other_label), "image was", "images were")
+    tell(
+        f"{known} learned before with another label and left so; --relabel gives the new one:",
+        first_of([f"{each.image}: {each.known_as}, now {each.label}" for each in taught.other_label]),
+    )

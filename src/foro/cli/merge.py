@@ -15,12 +15,16 @@ from foro.errors import counted
 def merge(
     models: Annotated[list[Path], typer.Argument(metavar="MODEL", help="Model files.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", help="The merged model, a new file.", show_default=False)],
+    again: Annotated[
+        bool, typer.Option("--again", help="Let images that several models have learned count as often.")
+    ] = False,
     backbone: BackbonePlace = None,
     as_json: Json = False,
 ) -> None:
     """Make the model that would have learned everything that these have learned, exactly.
 
-    They must have the same backbone, adaptation and projection: teach the second with --like the first.
+    They must have the same backbone, adaptation and projection: teach the second with --like the first. A model all of
+    whose images are in another adds nothing; two that share only some cannot be taken apart, and are refused.
 
     Examples:
 
@@ -30,7 +34,7 @@ def merge(
     """
     from foro.verbs.merge_models import merge_models
 
-    learner = merge_models(models, out, backbone)
+    learner = merge_models(models, out, backbone, again)
     if as_json:
         say_json({"model": str(out), "labels": learner.labels, "samples": learner.head.samples})
         return

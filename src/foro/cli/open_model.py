@@ -43,14 +43,14 @@ def tell_doubts(passed_over: Sequence[object], notes: Sequence[str]) -> None:
     if passed_over:
         what = counted(len(passed_over), "file was", "files were")
         why = "no image, not a regular file, or in no class folder"
-        tell(f"{what} passed over ({why}):", _first([str(path) for path in passed_over]))
+        tell(f"{what} passed over ({why}):", first_of([str(path) for path in passed_over]))
     for note in notes:
         tell(note)
 
 
-def _first(lines: Sequence[str]) -> list[str]:
-    more = [f"and {len(lines) - LISTED} more"] if len(lines) > LISTED else []
-    return [*lines[:LISTED], *more]
+def first_of(lines: Sequence[str]) -> list[str]:
+    """The first lines of a list, and how many more there are."""
+    return [*lines[:LISTED], *([f"and {len(lines) - LISTED} more"] if len(lines) > LISTED else [])]
 
 
 def end(skipped: Sequence[UnreadableImage], listed: bool = True) -> None:
@@ -58,6 +58,6 @@ def end(skipped: Sequence[UnreadableImage], listed: bool = True) -> None:
     if not skipped:
         return
     if listed:
-        reasons = _first([each.reason for each in skipped])
+        reasons = first_of([each.reason for each in skipped])
         tell(f"{counted(len(skipped), 'image was', 'images were')} skipped:", reasons)
     raise typer.Exit(SKIPPED)

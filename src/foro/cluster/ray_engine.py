@@ -12,10 +12,13 @@ from foro.backbones.graph.linear import Precision
 from foro.cluster.connection import connect
 from foro.cluster.pool import Pool
 from foro.cluster.ray_extractor import RayExtractor
-from foro.cluster.shards import Shards, bad_images, shard_size
+from foro.cluster.shards import Shards, bad_images, image_digests, shard_size
 from foro.cluster.worker import WorkerSettings
 from foro.errors import EngineError, InputError
 from foro.features.extractor import BATCH
+from foro.images.digests import Digests
+from foro.images.load import Images
+from foro.images.preprocessing import Preprocessing
 from foro.images.samples import Samples
 from foro.images.unreadable import UnreadableImage, without
 
@@ -84,6 +87,12 @@ class RayEngine:
         size = self.shard_images or shard_size(len(samples), self.share()[0])
         bad = bad_images(Shards(samples.images, [0] * len(samples), size))
         return without(samples, bad), bad
+
+    def digests(self, images: Images, preprocessing: Preprocessing) -> Digests:
+        """Digests (n, 16) of what a backbone sees of the images, made where these are."""
+        connect(self.address)
+        size = self.shard_images or shard_size(len(images), self.share()[0])
+        return image_digests(Shards(images, [0] * len(images), size), preprocessing)
 
     def share(self) -> tuple[int, int]:
         """Number of workers, and threads of each."""

@@ -55,6 +55,14 @@ def journal_path(model: Path) -> Path:
     return model.with_name(f"{model.name}.journal")
 
 
+def read_header(journal: Path) -> Record | None:
+    """What a journal goes on from, or None where there is none."""
+    if not journal.exists():
+        return None
+    with open(journal, "rb") as file:
+        return JournalReader(file).header
+
+
 class JournalReader:
     """The committed groups of a journal that is open for reading; other processes may append to it meanwhile."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
 import numpy as np
 
 from foro.adaptation.adaptation import Adaptation
-from foro.changes import Change, Forget, Learn, Rename, Restore, Unlearn
+from foro.changes import Change, Corrected, Forget, Learn, Merge, Rename, Restore, Unlearn
 from foro.errors import ModelFileError
 from foro.files import explained, read_model
 from foro.files.journal import JournalReader, Record, journal_path
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from foro.backbones import Backbone
+
+DIGESTS = "digests"
+"""Among the arrays of a commit: of all images of the change."""
 
 _ATTEMPTS = 5
 """A writer may save, and start another journal, while a reader is between the journal and the model."""
@@ -43,6 +46,8 @@ class Changeable(Protocol):
         cls, arrays: Arrays, metadata: dict[str, Any], path: str | Path, backbone: str | Path | Backbone | None
     ) -> Self: ...
 
+    def state(self) -> tuple[Arrays, dict[str, Any]]: ...
+
     def apply(self, change: Change) -> object: ...
 
 
@@ -61,9 +66,28 @@ class Recovery(Generic[Kind]):
     start: int = 0  # where in the journal that begins which counts
     end: int = 0
 
+    def sentences(self, path: Path) -> list[str]:
+        """What to tell of it."""
+        said = []
+        if self.replayed:
+            changes = "a change" if self.replayed == 1 else f"{self.replayed} changes"
+            said.append(f"{changes} that {'was' if self.replayed == 1 else 'were'} not saved yet came from the journal")
+        if self.interrupted:
+            said.append(f"{'another' if said else 'a change'} that was interrupted is discarded")
+        if self.damaged:
+            said.append("a part of the journal is damaged, and what follows it is lost")
+        if self.foreign:
+            said.append("the journal beside it belongs to another model")
+        return [f"{path}: {said[0]}", *said[1:]] if said else []
 
-def recover(kind: type[Kind], path: Path, backbone: str | Path | Backbone | None = None) -> Recovery[Kind]:
-    """Reads a model and replays its journal; changes no file, and may run while another process writes."""
+
+def recover(
+    kind: type[Kind], path: Path, backbone: str | Path | Backbone | None = None, until: int | None = None
+) -> Recovery[Kind]:
+    """Reads a model and replays its journal; changes no file, and may run while another process writes.
+
+    With ``until``, no change with a higher number is replayed.
+    """
     for attempt in range(_ATTEMPTS):
         # The journal first: what it loses from now on is in the model file.
         with _open(journal_path(path)) as file:
@@ -78,7 +102,7 @@ def recover(kind: type[Kind], path: Path, backbone: str | Path | Backbone | None
                 learner = kind.from_state(arrays, metadata, path, backbone)
                 if journal is None or not fits:
                     return Recovery(learner, damaged=damaged, foreign=not fits)
-                replayed = _replay(journal, learner, journal_path(path))
+                replayed = _replay(journal, learner, journal_path(path), until)
                 return Recovery(learner, replayed, journal.interrupted, damaged, False, journal.start, journal.end)
     raise AssertionError("unreachable")
 
@@ -96,11 +120,14 @@ def change_record(change: Change, before: Adaptation) -> Record:
         return Record({**fields, "label": change.label}, {})
     if isinstance(change, Rename):
         return Record({**fields, "label": change.label, "to": change.to}, {})
-    if not isinstance(change, Learn):
+    if isinstance(change, Merge):
         return Record(fields, {})
+    digests: Arrays = {} if change.digests is None else {DIGESTS: change.digests}
+    if isinstance(change, Unlearn):
+        return Record(fields, digests)
     arrays, settings = change.adaptation.state()
     same = all(getattr(before, each) is getattr(change.adaptation, each) for each in Adaptation.ARRAYS)
-    return Record({**fields, "adaptation": {**settings, "same": same}}, {} if same else dict(arrays))
+    return Record({**fields, "adaptation": {**settings, "same": same}}, digests if same else {**arrays, **digests})
 
 
 def recorded_change(commit: Record, parts: Callable[[], Iterator[Record]], learner: Changeable) -> Change:
@@ -112,13 +139,26 @@ def recorded_change(commit: Record, parts: Callable[[], Iterator[Record]], learn
         return Restore(commit.fields["label"], when)
     if what == "rename":
         return Rename(commit.fields["label"], commit.fields["to"], when)
-    labels: list[Label] = [label for part in parts() for label in part.fields["labels"]]
-    features = (part.arrays["features"] for part in parts())
+    labels: list[Label] = [label for part in parts() if "before" not in part.fields for label in part.fields["labels"]]
+    features = (part.arrays["features"] for part in parts() if "before" not in part.fields)
+    digests = commit.arrays.get(DIGESTS)
     if what == "unlearn":
-        return Unlearn(np.concatenate(list(features)), labels, when)
+        return Unlearn(np.concatenate(list(features)), labels, digests, when)
     settings, before = commit.fields["adaptation"], learner.adaptation
     adaptation = Adaptation.from_state(before.state()[0] if settings["same"] else commit.arrays, settings)
-    return Learn(gather(learner.head, features, labels), adaptation, when=when)
+    corrected = [_corrected(part) for part in parts() if "before" in part.fields]
+    samples = gather(learner.head, features, labels)
+    return Learn(samples, adaptation, None, corrected[0] if corrected else None, digests, when)
+
+
+def corrected_record(corrected: Corrected) -> Record:
+    """What a journal says of samples that have other labels now."""
+    return Record({"labels": corrected.labels, "before": corrected.before}, {"features": corrected.features})
+
+
+def _corrected(part: Record) -> Corrected:
+    before = [(int(row), label) for row, label in part.fields["before"]]
+    return Corrected(part.arrays["features"], part.fields["labels"], before)
 
 
 @contextmanager
@@ -150,15 +190,23 @@ def _fits(journal: JournalReader, metadata: dict[str, Any]) -> bool:
     return journal.header.fields["stamp"] in (ledger.get("stamp"), ledger.get("previous"))
 
 
-def _replay(journal: JournalReader, learner: Changeable, path: Path) -> int:
+def replay_file(journal: Path, learner: Changeable, until: int | None = None) -> None:
+    """Makes the changes of a journal again, those that a learner does not have, up to one with this number."""
+    with open(journal, "rb") as file:
+        _replay(JournalReader(file), learner, journal, until)
+
+
+def _replay(journal: JournalReader, learner: Changeable, path: Path, until: int | None) -> int:
     replayed = 0
     for number, commit in enumerate(journal.commits()):
-        if commit.fields["sequence"] > learner.ledger.sequence:
+        sequence = commit.fields["sequence"]
+        if sequence > learner.ledger.sequence and (until is None or sequence <= until):
             learner.ledger.recall(commit.fields.get("measured", []))
             with explained(path):
                 change = recorded_change(commit, partial(journal.parts, number), learner)
+            before = learner.ledger.places
             learner.apply(change)
-            learner.ledger.sequence = commit.fields["sequence"]
+            learner.ledger.advance(sequence, before)
             learner.ledger.remember(commit.fields["key"], commit.fields["result"])
             replayed += 1
     return replayed

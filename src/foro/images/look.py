@@ -16,6 +16,7 @@ from typing import IO
 import numpy as np
 
 from foro.errors import InputError
+from foro.images.digests import Digests, as_digests, crop_digest
 from foro.images.load import Crop, Images, ImageSource, load_crop
 from foro.images.preprocessing import Preprocessing
 from foro.images.unreadable import UnreadableImage, image_name
@@ -44,6 +45,16 @@ class Crops(Sequence[ImageSource]):
     def __getitem__(self, index: int) -> ImageSource:  # type: ignore[override]  # a part of them is ``take``
         return self._store.get(self._places[index])
 
+    @property
+    def digests(self) -> Digests:
+        """Digests (n, 16) of the crops."""
+        return as_digests(self._store.digests[place] for place in self._places)
+
+    def name(self, position: int) -> str:
+        """What an image is called: its path, or where it was."""
+        place = self._places[position]
+        return image_name(self._store.images[place], place)
+
     def take(self, positions: Iterable[int]) -> Crops:
         """Those at some positions, in that order."""
         return Crops(self._store, [self._places[position] for position in positions])
@@ -61,15 +72,21 @@ def look(images: Images, preprocessing: Preprocessing, strict: bool = True) -> t
             if isinstance(crop, str):
                 bad.append(UnreadableImage(position, crop, image_name(images[position], position)))
             else:
-                store.put(position, crop)
+                store.put(position, *crop)
             advance(1)
     unreadable = {each.position for each in bad}
     return Crops(store, [position for position in range(len(images)) if position not in unreadable]), bad
 
 
-def _read(preprocessing: Preprocessing, strict: bool, image: ImageSource) -> Crop | str:
+def name_of(images: Images, position: int) -> str:
+    """What one of many images is called, also of those that were looked at."""
+    return images.name(position) if isinstance(images, Crops) else image_name(images[position], position)
+
+
+def _read(preprocessing: Preprocessing, strict: bool, image: ImageSource) -> tuple[Crop, bytes] | str:
     try:
-        return load_crop(image, preprocessing)
+        crop = load_crop(image, preprocessing)
+        return crop, crop_digest(crop)
     except InputError as error:
         if strict:
             raise
@@ -80,7 +97,8 @@ class _Store:
     """Crops by the position of their image, in memory first and then in a file that has no name."""
 
     def __init__(self, images: Images, side: int) -> None:
-        self._images, self._shape = images, (side, side, 3)
+        self.images, self._shape = images, (side, side, 3)
+        self.digests: dict[int, bytes] = {}
         self._bytes = 3 * side**2
         self._memory: dict[int, Crop] = {}
         self._filed: dict[int, int] = {}  # position → number in the file
@@ -88,7 +106,8 @@ class _Store:
         self._room = IN_FILE // self._bytes
         self._lock = threading.Lock()
 
-    def put(self, position: int, crop: Crop) -> None:
+    def put(self, position: int, crop: Crop, digest: bytes) -> None:
+        self.digests[position] = digest
         if (len(self._memory) + 1) * self._bytes <= IN_MEMORY:
             self._memory[position] = crop
         elif len(self._filed) < self._room:
@@ -108,7 +127,7 @@ class _Store:
         if (crop := self._memory.get(position)) is not None:
             return crop
         if (number := self._filed.get(position)) is None:
-            image: ImageSource = self._images[position]
+            image: ImageSource = self.images[position]
             return image
         with self._lock:
             assert self._file is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ def describe(path: str | Path, backbone: str | None = None, verify: bool = False
     What is in the journal beside the model and not in the model yet counts too; only then the backbone is needed.
     ``verify`` reads the whole file and refuses one that is not what was written.
     """
+    from foro.files.history import History, undo_limit  # not for predicting, which starts at once
+
     path = Path(path)
     unsaved = 0
     if verify and path.exists():
@@ -57,6 +60,7 @@ def describe(path: str | Path, backbone: str | None = None, verify: bool = False
         found = recover(Learner, path, backbone)
         unsaved = found.replayed
         arrays, metadata = found.learner.state()
+        metadata["ledger"]["stamp"] = found.learner.ledger.stamp  # nothing is written here
     else:
         arrays, metadata = read_model(path)
         check_digests(path, arrays, metadata, [name for name in _SHOWN if name in arrays])
@@ -66,6 +70,7 @@ def describe(path: str | Path, backbone: str | None = None, verify: bool = False
     with explained(path):
         encoder = metadata["encoder"]
         ledger = Ledger.from_state(metadata["ledger"])
+        history = History(path, undo_limit())
         labels, prompt = encoder["labels"], arrays.get("prompt")
         counts = [int(count) for count in arrays["encoder.counts"]]
         measured = _estimate(arrays, encoder)
@@ -93,7 +98,11 @@ def describe(path: str | Path, backbone: str | None = None, verify: bool = False
             "seed": metadata["seed"],
             "settings": metadata["config"],
             "regularisation": encoder.get("regularisation_used"),
-            "log": [asdict(event) for event in ledger.events],
+            "undo": {"changes": history.left(ledger), "bytes": history.bytes},
+            "log": [
+                {"number": number, **asdict(event)}
+                for number, event in zip(accumulate(each.times for each in ledger.events), ledger.events, strict=True)
+            ],
         }
 
 

@@ -21,6 +21,7 @@ from foro.images.samples import Samples
 from foro.images.unreadable import UnreadableImage, without, without_unreadable
 from foro.labels import check_labels, lookalikes, same_labels
 from foro.learner import Learner
+from foro.preparation import OtherLabel
 from foro.types import Label
 from foro.verbs.cost import Cost, expected_cost
 
@@ -44,6 +45,9 @@ class Taught:
     right_before: float | None = None  # of the held-out images, where anything was known before
     right_after: float | None = None
     expected_accuracy: float | None = None  # on new images of all classes, from samples that were left out
+    known: int = 0  # images that were learned before with the same label, and not again
+    other_label: tuple[OtherLabel, ...] = ()  # images that were learned before with another label, and left so
+    relabelled: int = 0  # images that have another label now
     skipped: tuple[UnreadableImage, ...] = ()
     passed_over: tuple[Path, ...] = ()  # files that are no images
     notes: tuple[str, ...] = ()
@@ -69,6 +73,11 @@ class Taught:
             "accuracy_before": self.accuracy_before,
             "accuracy_after": self.accuracy_after,
             "expected_accuracy": self.expected_accuracy,
+            "known": self.known,
+            "other_label": [
+                {"image": each.image, "label": each.label, "known_as": each.known_as} for each in self.other_label
+            ],
+            "relabelled": self.relabelled,
             "skipped": [{"image": each.image, "reason": each.reason} for each in self.skipped],
             "passed_over": [str(path) for path in self.passed_over],
             "notes": list(self.notes),
@@ -126,23 +135,29 @@ def teach(
     strict: bool = False,
     held_out: float = HELD_OUT,
     chunk: int = CHUNK,
+    again: bool = False,
+    relabel: bool = False,
     lines: Iterable[str | bytes] | None = None,
     announce: Callable[[Cost], None] | None = None,
 ) -> Taught:
     """Learns what a folder or a file holds, all or nothing; ``-`` learns a stream of JSON lines, a chunk at a time.
+
+    Images that were learned before are not learned again, unless ``again`` asks for it; those that were learned with
+    another label keep it, or with ``relabel`` get the new one.
 
     Images that cannot be read are left out and listed, or with ``strict`` end it before anything is learned. The share
     ``held_out`` of the images measures the accuracy before and after the rest is learned, and is then learned too.
     ``announce`` is told what many images will cost, before that begins; not of a stream, whose end is not known.
     """
     start = time.perf_counter()
+    how = {"held_out": held_out, "again": again, "relabel": relabel}
     if os.fspath(data) != STREAM:
         samples = read_labelled(data)
         if announce is not None and model.learner.engine is None and len(samples) >= MANY:
             announce(expected_cost(model.learner, samples.labels))
-        taught = _taught(model, samples, strict, held_out, whole=True)
+        taught = _taught(model, samples, strict, how, whole=True)
     else:
-        taught = _stream(model, _stdin() if lines is None else lines, strict, held_out, chunk)
+        taught = _stream(model, _stdin() if lines is None else lines, strict, chunk, how)
     expected = model.learner.head.estimate().accuracy
     seconds = time.perf_counter() - start
     parts = {**taught.parts, "classifier": seconds - sum(taught.parts.values())}
@@ -172,14 +187,14 @@ def _readable(learner: Learner, samples: Samples, strict: bool) -> tuple[Samples
     return good, tuple(bad)
 
 
-def _taught(model: DurableLearner, samples: Samples, strict: bool, held_out: float, whole: bool = False) -> Taught:
+def _taught(model: DurableLearner, samples: Samples, strict: bool, how: dict[str, Any], whole: bool = False) -> Taught:
     """Learns the samples that can be read; of a ``whole`` lesson there must be some."""
     start = time.perf_counter()
     good, skipped = _readable(model.learner, samples, strict)
     reading = time.perf_counter() - start
     if whole and not len(good):
         raise _unreadable(skipped)
-    taught = _learn(model, good, skipped, held_out) if len(good) else Taught(skipped=skipped)
+    taught = _learn(model, good, skipped, how) if len(good) else Taught(skipped=skipped)
     return replace(taught, parts={"reading": reading, **taught.parts})
 
 
@@ -189,17 +204,20 @@ def _unreadable(skipped: tuple[UnreadableImage, ...]) -> InputError:
     return InputError(f"none of the {len(skipped)} images can be read, the first because {skipped[0].reason}")
 
 
-def _learn(model: DurableLearner, good: Samples, skipped: tuple[UnreadableImage, ...], held_out: float) -> Taught:
+def _learn(model: DurableLearner, good: Samples, skipped: tuple[UnreadableImage, ...], how: dict[str, Any]) -> Taught:
     known = model.learner.labels
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FoRoWarning)  # the report has the note too
-        report = model.learn(good.images, good.labels, held_out=held_out)
+        report = model.learn(good.images, good.labels, **how)
     before, after = report.accuracy_before, report.accuracy_after
     return Taught(
         samples=report.samples,
-        labels=tuple(good.positions),
+        labels=report.labels,
         new_labels=report.new_labels,
         parts={"adaptation": report.adaptation_seconds, "features": report.feature_seconds},
+        known=report.known,
+        other_label=report.other_label,
+        relabelled=report.relabelled,
         held_out=report.held_out,
         right_before=None if before is None else before * report.held_out,
         right_after=None if after is None else after * report.held_out,
@@ -209,11 +227,13 @@ def _learn(model: DurableLearner, good: Samples, skipped: tuple[UnreadableImage,
     )
 
 
-def _stream(model: DurableLearner, lines: Iterable[str | bytes], strict: bool, held_out: float, chunk: int) -> Taught:
+def _stream(
+    model: DurableLearner, lines: Iterable[str | bytes], strict: bool, chunk: int, how: dict[str, Any]
+) -> Taught:
     taught = Taught()
     try:
         for samples in stream_labelled(lines, STDIN, chunk):
-            taught = _added(taught, _taught(model, samples, strict, held_out))
+            taught = _added(taught, _taught(model, samples, strict, how))
             if model.journal_bytes > MOST_JOURNAL:
                 model.save()
     except FoRoError as error:
@@ -221,7 +241,7 @@ def _stream(model: DurableLearner, lines: Iterable[str | bytes], strict: bool, h
             model.save()
             raise DataError(f"{error}; {counted(taught.samples, 'image')} of earlier lines are learned") from None
         raise
-    if not taught.samples:
+    if not (taught.samples or taught.known or taught.other_label or taught.relabelled):
         raise _unreadable(taught.skipped) if taught.skipped else DataError(f"{STDIN} names no images")
     return taught
 
@@ -243,6 +263,9 @@ def _added(one: Taught, other: Taught) -> Taught:
         new_labels=tuple(dict.fromkeys(one.new_labels + other.new_labels)),
         parts={name: one.parts.get(name, 0) + other.parts.get(name, 0) for name in {**one.parts, **other.parts}},
         held_out=one.held_out + other.held_out,
+        known=one.known + other.known,
+        other_label=one.other_label + other.other_label,
+        relabelled=one.relabelled + other.relabelled,
         right_before=total("right_before"),
         right_after=total("right_after"),
         skipped=one.skipped + other.skipped,

@@ -23,6 +23,7 @@ class CachedLearner(Learner):
     """A ``Learner`` with an optional feature cache."""
 
     cache: FeatureCache | None = None
+    remembers = False  # a stream is learned as it is, and images in the cache are not decoded
 
     def _extractor(self) -> Extractor:
         # What evolves with every task makes features that are used once: caching them would only cost.

@@ -22,7 +22,7 @@ from foro.serve.http.metrics import Metrics
 from foro.serve.http.multipart import malformed
 from foro.serve.problems import Problem
 from foro.serve.work.published_model import PublishedModel
-from foro.serve.work.service import Service
+from foro.serve.work.service import Service, told
 from foro.snapshot import best_labels
 from foro.util.html import render
 
@@ -44,6 +44,9 @@ Key = Annotated[
         examples=["monday-cats-1"],
     ),
 ]
+
+Again = Annotated[bool, Query(description="also learn images that were learned before: they get more weight")]
+Relabel = Annotated[bool, Query(description="give this label to images that were learned before with another one")]
 
 
 class Json(JSONResponse):
@@ -120,12 +123,18 @@ def _add_learn(app: FastAPI, service: Service, counters: Metrics) -> None:
         responses={200: {"model": schemas.Learned}, **schemas.UPLOAD_PROBLEMS, 507: schemas.FULL},
         openapi_extra=schemas.LEARN_BODY,
     )
-    async def learn(request: Request, idempotency_key: Key = None) -> Response:
-        """Learns images of one label, new or known; answered when it is on the disk."""
+    async def learn(
+        request: Request, idempotency_key: Key = None, again: Again = False, relabel: Relabel = False
+    ) -> Response:
+        """Learns images of one label, new or known; answered when it is on the disk.
+
+        Images that were learned before with this label are not learned again.
+        """
         with service.admission.hold_bytes() as held:
             body = await read_images(request, service.config, held, service.lessons)
             with service.admission.hold_images(len(body.images)):
-                answer = await _while_connected(request, service.learn(body.label, body.images, idempotency_key))
+                work = service.learn(body.label, body.images, idempotency_key, again, relabel)
+                answer = await _while_connected(request, work)
         counters.learned.inc(0 if answer["replayed"] else answer["learned"])
         return Json(answer)
 
@@ -224,6 +233,19 @@ def _add_model_routes(app: FastAPI, service: Service) -> None:
         return HTMLResponse(html, headers={"Content-Disposition": 'attachment; filename="report.html"'})
 
     @app.post(
+        "/v1/undo",
+        responses={
+            200: {"model": schemas.Undone},
+            **_picked(schemas.PROBLEMS, 401, 403, 421, 429),
+            **schemas.CONFLICT,
+            507: schemas.FULL,
+        },
+    )
+    async def undo(idempotency_key: Key = None) -> Response:
+        """Takes the last change back, whatever it was; sent again, the one before."""
+        return Json(await service.undo(idempotency_key))
+
+    @app.post(
         "/v1/merge",
         responses={
             200: {"model": schemas.Merged},
@@ -233,8 +255,11 @@ def _add_model_routes(app: FastAPI, service: Service) -> None:
         },
         openapi_extra=schemas.MERGE_BODY,
     )
-    async def merge(request: Request, idempotency_key: Key = None) -> Response:
-        """Adds everything that another model has learned; it must have the same backbone, projection and prompt."""
+    async def merge(request: Request, idempotency_key: Key = None, again: Again = False) -> Response:
+        """Adds everything that another model has learned; it must have the same backbone, projection and prompt.
+
+        Where one of the two has learned all that the other has, nothing counts twice; other overlaps are refused.
+        """
         # Beside the model file, because that folder can be written; its name is ours, never the client's, and one that
         # the next start removes if this process is killed.
         prefix = f".{service.name}.{os.getpid()}."
@@ -243,7 +268,7 @@ def _add_model_routes(app: FastAPI, service: Service) -> None:
             NamedTemporaryFile(dir=service.path.parent, prefix=prefix, suffix=".part") as file,
         ):
             await read_model(request, file.file, service.config.most_model_megabytes)
-            return Json(await service.merge(Path(file.name), idempotency_key))
+            return Json(await service.merge(Path(file.name), idempotency_key, again))
 
 
 async def _while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
@@ -294,6 +319,7 @@ def _classes(published: PublishedModel) -> dict[str, Any]:
             {"time": time, "accuracy": accuracy, "samples": samples} for time, accuracy, samples in published.measured
         ],
         "removed": [str(label) for label in published.forgotten],
+        "undo": [told(event) for event in published.undoable],
         "model_version": published.version,
     }
 

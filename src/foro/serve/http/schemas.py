@@ -73,15 +73,23 @@ class Skipped(Shape):
     detail: str = Field(examples=["this image is empty: it has no bytes"])
 
 
+class OtherLabel(Shape):
+    index: int = Field(description="position of the image in the request", examples=[4])
+    label: str = Field(description="with which it was learned", examples=["dog"])
+
+
 class Learned(Shape):
     """What was learned is on the disk when this is sent."""
 
     label: str = Field(examples=["cat"])
     similar: str | None = Field(
-        description="a label that was there already, and differs from a new one in case and accents only",
+        description="a label that was there before this new one, and is much like it",
         examples=["Cat"],
     )
-    learned: int = Field(description="images that were learned", examples=[3])
+    learned: int = Field(description="images that were new, and were learned", examples=[3])
+    known: int = Field(description="images that were learned before with this label, and not again", examples=[0])
+    other_label: list[OtherLabel] = Field(description="images that were learned before with another label, and left so")
+    relabelled: int = Field(description="images that had another label before", examples=[0])
     count: int = Field(description="images of this label so far", examples=[8])
     skipped: list[Skipped] = Field(description="images that could not be read")
     samples: int = Field(description="images of all labels so far", examples=[20])
@@ -103,12 +111,20 @@ class Point(Shape):
     samples: int = Field(examples=[20])
 
 
+class Event(Shape):
+    what: str = Field(description="learn, unlearn, forget, restore, rename or merge", examples=["learn"])
+    time: str = Field(examples=[TIME])
+    samples: int = Field(examples=[3])
+    labels: list[str] = Field(description="at most 20, with the most images first", examples=[["cat"]])
+
+
 class Classes(Shape):
     classes: list[Class]
     samples: int = Field(examples=[20])
     accuracy: float | None = Field(examples=[0.96])
     history: list[Point] = Field(description="how the accuracy to be expected has changed")
     removed: list[str] = Field(description="labels that can be restored", examples=[["dog"]])
+    undo: list[Event] = Field(description="the last changes that can be taken back, at most 20, the last first")
     model_version: int = Field(description="grows with every change of the model", examples=[7])
 
 
@@ -117,10 +133,19 @@ class Changed(Shape):
     classes: int = Field(description="labels that are known now", examples=[2])
 
 
+class Undone(Shape):
+    undone: Event = Field(description="the change that was taken back")
+    left: int = Field(description="changes that can still be taken back", examples=[4])
+    classes: int = Field(examples=[2])
+    samples: int = Field(examples=[17])
+    replayed: bool = Field(description="this Idempotency-Key came before; nothing was taken back now")
+
+
 class Merged(Shape):
     classes: int = Field(examples=[4])
     samples: int = Field(examples=[52])
-    added: int = Field(description="images that the merged model had learned", examples=[32])
+    added: int = Field(description="images that are new", examples=[32])
+    known: int = Field(description="images of the merged model that were learned here too", examples=[0])
     replayed: bool
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from foro.durable import DurableLearner
 from foro.heads.head import Estimate
-from foro.learner import Learner
+from foro.ledger import Event
 from foro.snapshot import Snapshot
 from foro.types import Label
+
+MOST_UNDOABLE = 20
+"""Changes that are listed of those that can be taken back."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +26,12 @@ class PublishedModel:
     taught: dict[Label, str]  # when each label was last learned
     forgotten: tuple[Label, ...]  # labels that can be restored
     measured: tuple[tuple[str, float, int], ...]  # when, accuracy to be expected, samples
+    undoable: tuple[Event, ...]  # changes that can be taken back, the last first
 
     @classmethod
-    def of(cls, learner: Learner) -> PublishedModel:
+    def of(cls, durable: DurableLearner) -> PublishedModel:
         """Solves for the classifier, if it has changed: this may take a while."""
+        learner = durable.learner
         encoder, known = learner.head, bool(learner.labels)
         return cls(
             version=learner.ledger.sequence,
@@ -36,6 +42,7 @@ class PublishedModel:
             taught=dict(learner.ledger.taught),
             forgotten=tuple(encoder.forgotten),
             measured=tuple(learner.ledger.measured),
+            undoable=tuple(learner.ledger.events[::-1][: min(durable.undo_left, MOST_UNDOABLE)]),
         )
 
     @property

@@ -15,8 +15,10 @@ from typing import Any, BinaryIO
 from PIL import Image
 
 from foro.durable import DurableLearner
-from foro.errors import FoRoError, InputError
+from foro.errors import FoRoError, InputError, NothingToUndoError
 from foro.labels import check_label, find_label, lookalikes
+from foro.ledger import Event
+from foro.preparation import LearnReport
 from foro.serve.problems import Problem
 from foro.serve.service_config import ServeConfig
 from foro.serve.work.admission import MEGABYTE, Admission
@@ -63,13 +65,21 @@ class Service:
         await asyncio.get_running_loop().run_in_executor(self.predictor.pool, self.decode.check, images)
         return await self.predictor.ask(snapshot, images)
 
-    async def learn(self, given: object, images: Sequence[bytes | None], key: str | None) -> dict[str, Any]:
-        """Learns encoded images under the given label; those that cannot be read are skipped."""
+    async def learn(
+        self,
+        given: object,
+        images: Sequence[bytes | None],
+        key: str | None,
+        again: bool = False,
+        relabel: bool = False,
+    ) -> dict[str, Any]:
+        """Learns encoded images under the given label; those that cannot be read, and known ones, are left out."""
         label = _text_label(given)
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self.lessons, self.decode.check, images)
         found = await asyncio.gather(*(loop.run_in_executor(self.lessons, self.decode, data) for data in images))
         skipped = [{"index": at, "detail": each.detail} for at, each in enumerate(found) if isinstance(each, Problem)]
+        places = [at for at, each in enumerate(found) if isinstance(each, Image.Image)]
         readable = [each for each in found if isinstance(each, Image.Image)]
         if not readable:
             raise Problem(422, "unreadable-image", "none of the images can be read", skipped=skipped)
@@ -80,21 +90,28 @@ class Service:
             encoder = durable.learner.head
             (name,) = encoder.known_as([label])
             similar = lookalikes([name], encoder.counts) if name not in encoder.counts else []
-            facts = {
-                "label": label,
-                "similar": str(similar[0][1]) if similar else None,
-                "count": encoder.counts.get(name, 0) + len(readable),
-                "samples": encoder.samples + len(readable),
-                "skipped": skipped,
-                "images": digest,
-            }
-            report = durable.learn(readable, [name] * len(readable), key=key, facts=facts)
-            if done is not None:
-                facts = done["facts"]
-                if (facts.get("label"), facts.get("images")) != (label, digest):
-                    raise Problem(
-                        422, "key-reused", "this Idempotency-Key came before with another label or other images"
-                    )
+            before = encoder.counts.get(name, 0), encoder.samples
+
+            def facts_of(report: LearnReport) -> dict[str, Any]:
+                return {
+                    "label": label,
+                    "similar": str(similar[0][1]) if similar else None,
+                    "count": before[0] + report.samples + report.relabelled,
+                    "samples": before[1] + report.samples,
+                    "known": report.known,
+                    "other_label": [
+                        {"index": places[each.position], "label": str(each.known_as)} for each in report.other_label
+                    ],
+                    "relabelled": report.relabelled,
+                    "skipped": skipped,
+                    "images": digest,
+                }
+
+            names = [name] * len(readable)
+            report = durable.learn(readable, names, key=key, again=again, relabel=relabel, facts=facts_of)
+            facts = facts_of(report) if done is None else done["facts"]
+            if (facts.get("label"), facts.get("images")) != (label, digest):
+                raise Problem(422, "key-reused", "this Idempotency-Key came before with another label or other images")
             return {**facts, "learned": report.samples, "seconds": round(report.seconds, 4)}, done is not None
 
         facts, replayed = await self.teacher.make(change)
@@ -102,6 +119,9 @@ class Service:
             "label": label,
             "similar": facts.get("similar"),
             "learned": facts["learned"],
+            "known": facts["known"],
+            "other_label": facts["other_label"],
+            "relabelled": facts["relabelled"],
             "count": facts["count"],
             "skipped": facts["skipped"],
             "samples": facts["samples"],
@@ -133,6 +153,21 @@ class Service:
             return label
 
         return self._changed(await self.teacher.make(change))
+
+    async def undo(self, key: str | None) -> dict[str, Any]:
+        """Takes the last change back."""
+
+        def change(durable: DurableLearner) -> tuple[Event, int, bool]:
+            done = durable.seen(key) if key is not None else None
+            try:
+                undone = durable.undo(key=key)
+            except NothingToUndoError:
+                raise Problem(409, "nothing-to-undo", "there is no change left that can be taken back") from None
+            return undone, durable.undo_left, done is not None
+
+        undone, left, replayed = await self.teacher.make(change)
+        known = {"classes": len(self.published.labels), "samples": self.published.samples}
+        return {"undone": told(undone), "left": left, **known, "replayed": replayed}
 
     async def rename(self, text: str, to: str) -> dict[str, Any]:
         """Calls a label something else, or makes it one with another that is known."""
@@ -179,29 +214,39 @@ class Service:
             raise Problem(503, "cannot-write", "what it learns cannot be written to the disk")
         self._could_write = time.monotonic()
 
-    async def merge(self, uploaded: Path, key: str | None) -> dict[str, Any]:
+    async def merge(self, uploaded: Path, key: str | None, again: bool = False) -> dict[str, Any]:
         """Adds what the uploaded model has learned."""
         digest = await asyncio.to_thread(_digest, uploaded)
 
-        def change(durable: DurableLearner) -> tuple[int, bool]:
+        def change(durable: DurableLearner) -> tuple[int, int, bool]:
             done = durable.seen(key) if key is not None else None
             if done is not None and done["what"] == "merge":
                 if done["facts"].get("model") != digest:
                     raise Problem(422, "key-reused", "this Idempotency-Key came before with another model")
-                return done["samples"], True
+                return done["samples"], done["facts"]["images"] - done["samples"], True
             other = read_other(uploaded, durable.learner)
-            durable.merge(other, key=key, facts={"model": digest})
-            return other.head.samples, False
+            try:
+                facts = {"model": digest, "images": other.head.samples}
+                added = durable.merge(other, key=key, again=again, facts=facts)
+            except InputError as error:
+                raise Problem(409, "cannot-be-merged", str(error)) from None
+            return added, other.head.samples - added, False
 
-        added, replayed = await self.teacher.make(change)
-        published = self.published
-        return {"classes": len(published.labels), "samples": published.samples, "added": added, "replayed": replayed}
+        added, known, replayed = await self.teacher.make(change)
+        found = {"classes": len(self.published.labels), "samples": self.published.samples}
+        return {**found, "added": added, "known": known, "replayed": replayed}
 
     def close(self) -> None:
         """Finishes what was asked for, saves, and lets go of the model."""
         self.predictor.close()
         self.lessons.shutdown()
         self.teacher.close()
+
+
+def told(event: Event) -> dict[str, Any]:
+    """A change as answers have it."""
+    labels = [str(label) for label, _ in event.labels]
+    return {"what": event.what, "time": event.when, "samples": event.samples, "labels": labels}
 
 
 def _digest(path: Path) -> str:

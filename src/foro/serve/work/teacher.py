@@ -49,7 +49,7 @@ class Teacher:
         self.trouble: str | None = None  # why the model file could not be written; it is tried again
         if durable.recovered:  # the last accuracy was not on the disk yet
             self._measure()
-        self.published = PublishedModel.of(durable.learner)
+        self.published = PublishedModel.of(durable)
         self._thread = threading.Thread(target=self._run, name="foro-teach", daemon=True)
         self._thread.start()
 
@@ -130,7 +130,7 @@ class Teacher:
     def _publish(self) -> None:
         try:
             self._measure()
-            self.published = PublishedModel.of(self._durable.learner)
+            self.published = PublishedModel.of(self._durable)
         except Exception:
             LOGGER.exception("the classifier could not be made anew: predictions go on with the last one")
 

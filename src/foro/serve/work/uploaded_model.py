@@ -57,7 +57,7 @@ def _try(mine: Learner, other: Learner) -> None:
     except Exception:
         raise Problem(422, "unreadable-model", "the parts of the uploaded model do not fit together") from None
     try:
-        twin.merge(other)
+        twin.merge(other, again=True)
         if twin.labels:
             twin.head.estimate()
     except Exception:
