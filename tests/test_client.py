@@ -46,10 +46,12 @@ def test_teaches_asks_and_takes_back(address: str, tmp_path: Path, tiny_backbone
         client.restore("a/flat one")
         client.rename("steep", "steeper")
         assert [each.label for each in client.classes()] == ["steeper", "a/flat one"]
+        assert client.undo() == "rename"
+        assert {each.label for each in client.classes()} == {"steep", "a/flat one"}
         (tmp_path / "copy.foro").write_bytes(client.model())
         assert Learner.load(tmp_path / "copy.foro", tiny_backbone).head.samples == 26
         other = Learner(tiny_backbone, policy="none", projection_dim=64)
-        other.learn(*textures(2))
+        other.learn(*textures(2, seed=7))
         other.save(tmp_path / "other.foro")
         assert client.merge(tmp_path / "other.foro") == 8
         with pytest.raises(FoRoError, match="no image to learn"):

@@ -147,6 +147,9 @@ class _Calls:
     def about(self, method: str, label: str, verb: str = "", **query: str) -> _Call:
         return _Call(method, f"v1/classes/{quote(label, safe='')}{verb}", False, {"params": query})
 
+    def undo(self) -> _Call:
+        return _Call("POST", "v1/undo", True, {"headers": {"Idempotency-Key": uuid.uuid4().hex}})
+
     def merge(self, model: str | os.PathLike[str], key: str | None) -> _Call:
         content = {
             "files": {"model": Path(model).read_bytes()},
@@ -258,6 +261,10 @@ class Client:
         """Takes ``forget`` back."""
         self._send(self._calls.about("POST", label, "/restore"))
 
+    def undo(self) -> str:
+        """Takes the last change back, whatever it was, and returns what it was: learn, forget, …"""
+        return str((self._send(self._calls.undo())).json()["undone"]["what"])
+
     def rename(self, label: str, to: str) -> None:
         """Calls a label something else; one that is known already makes one class of both."""
         self._send(self._calls.about("POST", label, "/rename", to=to))
@@ -326,6 +333,10 @@ class AsyncClient:
     async def restore(self, label: str) -> None:
         """Takes ``forget`` back."""
         await self._send(self._calls.about("POST", label, "/restore"))
+
+    async def undo(self) -> str:
+        """Takes the last change back, whatever it was, and returns what it was: learn, forget, …"""
+        return str((await self._send(self._calls.undo())).json()["undone"]["what"])
 
     async def rename(self, label: str, to: str) -> None:
         """Calls a label something else; one that is known already makes one class of both."""

@@ -34,6 +34,7 @@ OPERATIONS = [
     ("GET", "/v1/onnx"),
     ("GET", "/v1/report"),
     ("POST", "/v1/merge"),
+    ("POST", "/v1/undo"),
 ]
 CHECKS = [
     not_a_server_error,

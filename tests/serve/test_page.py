@@ -406,7 +406,7 @@ def test_it_can_be_taken_away(taught: Page, tmp_path: Path, tiny_backbone: Backb
     assert Learner.load(files["foro"], tiny_backbone).labels == ["flat", "steep"]
     assert "steep" in files["html"].read_text(encoding="utf-8")
     other = Learner(tiny_backbone, policy="none", projection_dim=64)
-    other.learn(*textures(2))
+    other.learn(*textures(2, seed=7))
     other.save(tmp_path / "other.foro")
     taught.locator("#merge-file").set_input_files(tmp_path / "other.foro")
     expect(taught.locator("#notice")).to_contain_text("Merged other.foro")
@@ -429,6 +429,39 @@ def test_a_class_is_renamed(taught: Page) -> None:
     taught.get_by_role("button", name="Rename", exact=True).click()
     expect(taught.locator("#rows th")).to_have_text(["level"])
     expect(taught.locator("#figure-samples")).to_have_text("12")
+
+
+def test_any_change_is_taken_back(taught: Page, tmp_path: Path) -> None:
+    ask(taught, striped(tmp_path, 0, 1, seed=9)[0])
+    taught.get_by_title("Teach this as steep").click()  # by mistake
+    expect(taught.locator("#status")).to_have_text(re.compile("2.classes · 13.pictures"))
+    taught.locator("#notice").get_by_role("button", name="Undo").click()
+    expect(taught.locator("#status")).to_have_text(re.compile("2.classes · 12.pictures"))
+    go(taught, "Classes")
+    taught.get_by_role("button", name="Forget flat").click()
+    expect(taught.locator("#rows tr")).to_have_count(1)
+    lately = taught.locator("#undo li")
+    expect(lately.first).to_contain_text("Forgot flat")
+    expect(lately.nth(1)).to_contain_text(re.compile("Learned 6.pictures of steep"))
+    for left in (2, 1, 0):  # the forgetting, and then both lessons
+        taught.locator("#undo").get_by_role("button").click()
+        expect(taught.locator("#rows tr")).to_have_count(left)
+    expect(taught.locator("#classes-empty")).to_be_visible()
+    expect(taught.locator("#undo")).to_be_hidden()
+
+
+def test_a_picture_is_learned_once(taught: Page, tmp_path: Path) -> None:
+    teach(taught, "flat", striped(tmp_path, 0))
+    lesson = taught.locator(".lesson").first
+    expect(lesson.locator(".gain")).to_have_text("+0")
+    expect(lesson.locator(".progress")).to_contain_text("6 known already")
+    teach(taught, "steep", striped(tmp_path, 0, 1))
+    expect(lesson.locator(".left li")).to_contain_text("It was learned as flat")
+    ask(taught, striped(tmp_path, 0, 1)[0])
+    taught.get_by_title("Teach this as steep").click()  # put right, whatever it was before
+    expect(taught.locator("#notice")).to_contain_text(re.compile("Learned 1.picture of steep"))
+    go(taught, "Classes")
+    expect(taught.locator("#rows tr").first).to_contain_text(re.compile(r"flat\s*5"))
 
 
 def test_what_is_doubtful_is_reviewed(taught: Page, tmp_path: Path) -> None:
