@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from foro.adaptation.activation_history import ActivationHistory, RunningActivations
 from foro.adaptation.fitness import Fitness
-from foro.adaptation.history import ActivationHistory, RunningActivations
 from foro.features.readout import Readout, Token
 from foro.heads.projection import RandomProjection
 from foro.heads.ridge import KnowledgeEncoder

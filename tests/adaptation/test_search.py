@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foro.adaptation.activation_history import ActivationHistory
 from foro.adaptation.evolution import Evolution, Space
 from foro.adaptation.fitness import Fitness
-from foro.adaptation.history import ActivationHistory
 from foro.adaptation.search import (
     FEWEST_GENERATIONS,
     FEWEST_IMAGES,

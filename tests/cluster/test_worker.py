@@ -10,9 +10,9 @@ import pytest
 
 import foro
 from foro import Learner
+from foro.adaptation.activation_history import ActivationHistory
 from foro.adaptation.evolution import Space
 from foro.adaptation.fitness import Fitness
-from foro.adaptation.history import ActivationHistory
 from foro.backbones import load_checkpoint
 from foro.cluster.shards import Shards, _check, _decode, unpack
 from foro.cluster.worker import Worker, WorkerSettings

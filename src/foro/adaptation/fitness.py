@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from foro.adaptation.history import ActivationHistory
+from foro.adaptation.activation_history import ActivationHistory
 from foro.config import Regularisation
 from foro.errors import InputError
 from foro.features.readout import Readout

@@ -120,8 +120,8 @@ def _study(
         from foro.research.studies.all_studies import find_study
         from foro.research.studies.study import Choice
         from foro.research.studies.tables_from_runs import run_study
-        from foro.research.tables.formats import write_table
         from foro.research.tables.markdown import to_entries, to_markdown
+        from foro.research.tables.table_files import write_table
 
         study = find_study(which, kind)
         choice = Choice(

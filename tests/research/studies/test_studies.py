@@ -21,9 +21,9 @@ from foro.research.studies.study import Choice, Request
 from foro.research.studies.table import Row, Table
 from foro.research.studies.tables_from_runs import from_records, run_study
 from foro.research.tables.footnotes import Footnotes
-from foro.research.tables.formats import write_table
 from foro.research.tables.markdown import to_csv, to_entries, to_markdown
 from foro.research.tables.report import html_table
+from foro.research.tables.table_files import write_table
 from tests.research.conftest import SMALL
 from tests.research.results import made_up
 

@@ -15,7 +15,7 @@ from foro.durable import DurableLearner
 from foro.errors import InputError
 from foro.learner import Learner
 from foro.serve.http.asgi import create_app
-from foro.serve.http.connection import MOST_CONNECTIONS, Connection
+from foro.serve.http.http_connection import MOST_CONNECTIONS, Connection
 from foro.serve.logs import log, start_logging
 from foro.serve.service_config import ServeConfig
 from foro.serve.work.service import Service
