@@ -99,7 +99,8 @@ def test_what_cannot_be_done_on_this_cluster_is_said_at_once(ray: Any, tiny_fold
     with pytest.raises(InputError, match="online learning takes one batch after another"):
         online.learn(IMAGES, LABELS)
     learner.engine = RayEngine(workers=1)
-    learner.backbone = type("Foreign", (), {"fingerprint": "0" * 64, "name": "mine"})()
+    foreign = {"fingerprint": "0" * 64, "name": "mine", "preprocessing": learner.backbone.preprocessing}
+    learner.backbone = type("Foreign", (), foreign)()
     with pytest.raises(EngineError, match="mine cannot be sent to workers: give it by its name or folder"):
         learner.learn(IMAGES, LABELS)
 
