@@ -88,7 +88,7 @@ def test_a_lesson_opens_each_image_once(tmp_path: Path, monkeypatch: pytest.Monk
     with DurableLearner.open(tmp_path / "m.foro", create=lambda: Learner("nano", **settings)) as model:
         taught = teach(model, tmp_path / "data", held_out=0.1)
         assert (taught.samples, len(taught.skipped), taught.held_out) == (240, 1, 24)
-        assert model.learner.adaptation.activation_history is not None  # there was a search, on a sample of the images
+        assert model.learner.adaptation.history is not None  # there was a search, on a sample of the images
         assert len(opened) == 241
         assert set(opened.values()) == {1}
         unteach(model, tmp_path / "data")

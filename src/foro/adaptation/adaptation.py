@@ -213,7 +213,7 @@ class TaskAdaptation:
         config = self.config
         names, sample = self._sample(images, labels, stratified(labels, config.search_images, self.generator))
         neutral = sample.layers(NEUTRAL)
-        history = self.adaptation.activation_history or self._activations(neutral)
+        history = self.adaptation.history or self._activations(neutral)
         judge = sample.judge(self._fitness(neutral, names, history), np.arange(len(names)))
         found = search(judge, self.space, self._evolution(), config.generations, config.patience)
         self.generations = found.generations
@@ -227,14 +227,14 @@ class TaskAdaptation:
         )
 
     def _start_history(self, images: Images, labels: list[Label]) -> None:
-        if self.adaptation.activation_history is None:
+        if self.adaptation.history is None:
             chosen = stratified(labels, self.config.search_images, self.generator)
             _, sample = self._sample(images, labels, chosen)
             self.adaptation = replace(self.adaptation, history=self._activations(sample.layers(NEUTRAL)))
 
     def _online(self, images: Images, labels: list[Label]) -> Iterator[Float32]:
         """One generation a batch; the features of its best candidate are kept, so that no pass is wasted."""
-        history = self.adaptation.activation_history
+        history = self.adaptation.history
         assert history is not None
         evolution, task = self._evolution(), RunningActivations()
         best = self.space.candidate(evolution.distribution.mean)
