@@ -41,8 +41,8 @@ def test_what_pages_import_is_public(page: Path) -> None:
             assert not (isinstance(node, ast.Import) and any(each.name.startswith("foro.") for each in node.names))
             if isinstance(node, ast.ImportFrom) and node.module == "foro":
                 assert {each.name for each in node.names} <= set(foro.__all__)
-            elif isinstance(node, ast.ImportFrom):  # scikit-learn may become optional, and keeps a module of its own
-                assert node.module == "foro.sklearn" or not str(node.module).startswith("foro")
+            elif isinstance(node, ast.ImportFrom):  # what needs an extra has a module of its own
+                assert node.module in ("foro.sklearn", "foro.client") or not str(node.module).startswith("foro")
 
 
 @pytest.mark.parametrize(
