@@ -200,6 +200,23 @@ def test_scores_do_not_depend_on_the_batch_and_probabilities_add_up(make: Callab
     assert estimate.accuracy is None or estimate.accuracy > 0.5
 
 
+@exact_heads
+@given(left=st.integers(0, 58), seed=st.integers(0, 20))
+def test_a_sample_that_is_left_out_is_as_if_never_learned(make: Callable[[], Head], left: int, seed: int) -> None:
+    X, labels = samples(60, seed=seed)
+    head, never = make(), make()
+    head.absorb(X[:59], labels[:59])
+    gamma = getattr(head, "regularisation_used", None)
+    never.absorb(np.delete(X[:59], left, axis=0), labels[:left] + labels[left + 1 : 59])
+    if gamma is not None:
+        never.regularise(gamma)
+    learned = [[label] for label in labels[:59]] + [[]]
+    found = head.left_out(X, learned).scores
+    columns = [never.labels.index(label) for label in head.labels]
+    assert np.allclose(found[left], never.scores(X[left : left + 1])[0, columns], rtol=1e-6, atol=1e-8)
+    assert np.allclose(found[59], head.scores(X[59:])[0], rtol=1e-6, atol=1e-8)
+
+
 @every_head
 def test_what_is_given_is_never_changed(make: Callable[[], Head]) -> None:
     X, labels = samples(60)

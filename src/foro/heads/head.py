@@ -48,6 +48,20 @@ class Estimate:
     classes: dict[Label, tuple[int, int]]
 
 
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Of samples that were left out: scores (n, c), and squared distances (n, c) to the classes, if any are known.
+
+    With each, its copies are left out: ``copies`` (n, c) says how many as which class, itself included; ``groups``
+    has the numbers of each and its copies.
+    """
+
+    scores: Float64
+    distances: Float64 | None
+    copies: Float64
+    groups: list[list[int]]
+
+
 class Head(ABC):
     """A classifier over feature vectors (n, d) that learns samples, unlearns them, and adds up with others.
 
@@ -162,6 +176,13 @@ class Head(ABC):
         """The accuracy to expect, overall and for each label, from samples that are left out one at a time."""
         return Estimate(None, 0, dict.fromkeys(self.labels, (0, 0)))
 
+    def left_out(self, X: ArrayLike, learned: Sequence[Sequence[Label]]) -> LeftOut:
+        """What is known of samples X (n, d) as if neither they nor their copies among them had been learned.
+
+        ``learned`` has the labels with which each was learned, as often as it was; none for a new sample.
+        """
+        raise InputError(f"a {type(self).__name__} cannot leave single samples out")
+
     def familiarity(self) -> Familiarity | None:
         """What tells samples of known classes from others; None where that is not known."""
         return None
@@ -196,6 +217,18 @@ class Head(ABC):
     def known_as(self, labels: object) -> list[Label]:
         """Checked labels, each in the form in which it is known here: ``7`` and ``"7"`` are one label."""
         return same_labels(check_labels(labels), [*self.labels, *self.forgotten])
+
+    def times(self, X: ArrayLike, learned: Sequence[Sequence[Label]]) -> tuple[Float64, Float64]:
+        """Features (n, d) of samples, and how often each was learned with each of ``labels`` (n, c)."""
+        features, numbers = (
+            check_features(X, self.features, empty=True),
+            {label: n for n, label in enumerate(self.labels)},
+        )
+        times = np.zeros((len(features), len(numbers)))
+        for row, names in zip(times, learned, strict=True):
+            for name in names:
+                row[numbers[name]] += 1
+        return features, times
 
     def checked(self, X: ArrayLike, labels: object) -> tuple[Float64, list[Label]]:
         """Features (n, d) and labels of samples, or an error that says what is wrong with them."""

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from foro.config import LearnerConfig
 from foro.errors import InputError
-from foro.heads.head import Head, renamed
+from foro.heads.copies import find_copies
+from foro.heads.head import Head, LeftOut, renamed
 from foro.heads.projection import Block
 from foro.labels import check_names, listed
 from foro.types import Arrays, Float64, Label
@@ -75,6 +76,18 @@ class NearestMean(Head):
             self._add(name, -total, -count)
             if not self._counts[name]:
                 del self._sums[name], self._counts[name]
+
+    def left_out(self, X: ArrayLike, learned: Sequence[Sequence[Label]]) -> LeftOut:
+        features, times = self.times(X, learned)
+        scores, sums, groups = self.scores(features), np.stack(list(self._sums.values()), axis=1), find_copies(features)
+        copies = np.array([times[group].sum(axis=0) for group in groups]).reshape(times.shape)
+        for row, group in enumerate(groups):
+            rest = sums - features[group].T @ times[group]
+            for number in np.flatnonzero(copies[row]):
+                length = np.linalg.norm(rest[:, number])
+                alone = copies[row, number] >= self._counts[self.labels[number]] or not length
+                scores[row, number] = 0.0 if alone else features[row] @ rest[:, number] / length
+        return LeftOut(scores, None, copies, groups)
 
     def merge(self, other: Head, order: Iterable[Label] | None = None) -> None:
         if difference := self.difference(other):

@@ -11,15 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from foro.config import LearnerConfig, Regularisation, check_regularisation
 from foro.errors import InputError, NeverLearnedError
+from foro.heads.copies import find_copies
 from foro.heads.familiarity import FEW, Coefficients, Familiarity
-from foro.heads.head import Estimate, Head
+from foro.heads.head import Estimate, Head, LeftOut
 from foro.heads.projection import Block, RandomProjection
 from foro.heads.ridge.confidence import Confidence
 from foro.heads.ridge.encoder_state import encoder_state, read_encoder
 from foro.heads.ridge.forgotten import Forgotten
-from foro.heads.ridge.judged import Judged
+from foro.heads.ridge.judged import Judged, Seen
 from foro.heads.ridge.moments import Moments, class_left_out_scores
-from foro.heads.ridge.reservoir import Reservoir
+from foro.heads.ridge.reservoir import Reservoir, sample_hashes
 from foro.heads.ridge.solver import Solver
 from foro.heads.ridge.statistics import Classes, Statistics
 from foro.labels import listed
@@ -297,6 +298,16 @@ class KnowledgeEncoder(Head):
         """
         return self._measured().estimate(self._labels)
 
+    def left_out(self, X: ArrayLike, learned: Sequence[Sequence[Label]]) -> LeftOut:
+        """What is known of samples X (n, d) without them and without their copies among them, for the present γ."""
+        features, times = self.times(X, learned)
+        counts, groups = times.sum(axis=1), find_copies(features)
+        targets = times / np.maximum(counts, 1.0)[:, None]
+        seen = Seen(features, sample_hashes(features, [""] * len(counts)), counts, targets, groups)
+        copies = np.array([times[group].sum(axis=0) for group in groups]).reshape(times.shape)
+        scores = self._left_out(seen, range(len(counts)))[1]
+        return LeftOut(scores, self._moments.distances(features, copies, self._labels), copies, groups)
+
     def familiarity(self) -> Familiarity | None:
         """What tells samples of known classes from others, fitted on samples left out with their whole class."""
         self._measured()
@@ -342,25 +353,26 @@ class KnowledgeEncoder(Head):
     @one_blas_thread
     def _measured(self) -> Confidence:
         """What the samples of the reservoir say of the present classifier."""
-        weights, gamma = self._solve()
+        weights, _ = self._solve()
         if self._confidence is None:
-            reservoir, statistics = self._reservoir, self._statistics
             judged = self._judged()
-            rows = self.project(reservoir.features)
-            scores = rows @ weights
+            scores, left, leverages = self._left_out(judged.seen, judged.numbers)
             self._coefficients = None
-            if judged.numbers:
-                left, leverages = judged.left_out_scores(
-                    rows, scores, lambda some, hashes: self._solver.leverages(some, hashes, gamma)
-                )
-                if len(self._labels) >= FEW:
-                    counts = statistics.counts.astype(np.float64)
-                    means = (statistics.cross / counts).T @ weights
-                    strange = class_left_out_scores(scores[judged.numbers], judged.classes, leverages, counts, means)
-                    self._coefficients = self._fit(judged, left.max(axis=1), strange.max(axis=1))
-                scores = left
-            self._confidence = Confidence.fit(scores[: len(judged.numbers)], judged.classes)
+            if judged.numbers and len(self._labels) >= FEW:
+                counts = self._statistics.counts.astype(np.float64)
+                means = (self._statistics.cross / counts).T @ weights
+                strange = class_left_out_scores(scores, judged.classes, leverages, counts, means)
+                self._coefficients = self._fit(judged, left.max(axis=1), strange.max(axis=1))
+            self._confidence = Confidence.fit(left, judged.classes)
         return self._confidence
+
+    def _left_out(self, seen: Seen, numbers: Sequence[int]) -> tuple[Float64, Float64, Float64]:
+        """Of some samples: scores (n, c) with them, scores (n, c) without each and its copies, leverages (n,)."""
+        weights, gamma = self._solve()
+        solver = self._solver
+        return seen.left_out_scores(
+            numbers, self.project, weights, lambda rows, hashes: solver.leverages(rows, hashes, gamma)
+        )
 
     def _judged(self) -> Judged:
         """The samples of the reservoir that can be left out of their class."""

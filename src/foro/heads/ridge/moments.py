@@ -143,6 +143,19 @@ class Moments:
             del self.labels[other]
         self.labels[number] = to
 
+    def distances(self, features: Float64, copies: Float64, labels: list[Label]) -> Float64 | None:
+        """Squared distances (n, c) of samples (n, d) to each of the labels, for each dimension; None: not known yet.
+
+        Each sample is left out with its ``copies`` (n, c), of which those of its most frequent class count.
+        """
+        shapes = self._shapes(labels)
+        if shapes is None:
+            return None
+        classes = copies.argmax(axis=1)
+        mine = np.minimum(copies.max(axis=1), shapes[0].counts[classes] - 1)  # something must be left of a class
+        parts = zip(shapes, self._cut(features), strict=True)
+        return np.asarray(sum(each.toward(rows, classes, mine) for each, rows in parts) / self.width)
+
     def state(self) -> tuple[Arrays, dict[str, Any]]:
         """Everything to store: arrays by name, and JSON-ready settings."""
         arrays = {
@@ -223,6 +236,20 @@ class _Shape:
             samples=samples,
         )
 
+    def toward(self, rows: Float64, classes: NDArray[np.int64], mine: Float64) -> Float64:
+        """Squared distances (n, c) to each class without samples (n, v), each ``mine`` (n,) times in one of them."""
+        number, own, y = np.arange(len(rows)), self.counts[classes], rows - self.centre
+        r = y - self.means[classes]
+        left = own / (own - mine)
+        seen = r @ self.within
+        along = (seen * y).sum(axis=1)[:, None] - seen @ self.means.T
+        squares = ((y @ self.within) * y).sum(axis=1)[:, None] - 2 * (y @ self.within) @ self.means.T
+        squares += ((self.means @ self.within) * self.means).sum(axis=1)
+        weight = self.per_within * left * mine
+        squares += (weight / np.maximum(1 - weight * (seen * r).sum(axis=1), LEAST_LEFT))[:, None] * along**2
+        squares[number, classes] *= left**2
+        return np.asarray(squares)
+
     def left_out(
         self, rows: Float64, classes: NDArray[np.int64], copies: Float64, width: int
     ) -> tuple[Float64, Float64, Float64, Float64]:
@@ -236,15 +263,9 @@ class _Shape:
         r = y - mean
         mine, all_copies = copies[number, classes], copies.sum(axis=1)
         left = own / (own - mine)
-        seen = r @ self.within
-        along = (seen * y).sum(axis=1)[:, None] - seen @ self.means.T
-        toward = ((y @ self.within) * y).sum(axis=1)[:, None] - 2 * (y @ self.within) @ self.means.T
-        toward += ((self.means @ self.within) * self.means).sum(axis=1)
-        weight = self.per_within * left * mine
-        alone = toward + (weight / np.maximum(1 - weight * (seen * r).sum(axis=1), LEAST_LEFT))[:, None] * along**2
+        alone = self.toward(rows, classes, mine)
         others = alone.copy()
         others[number, classes] = np.inf
-        alone[number, classes] *= left**2
         n = self.samples
         more = n / (n - all_copies)
         around = self._without([y], [all_copies * more], y * more[:, None])
@@ -331,7 +352,5 @@ def _keeping(even: Coefficients, known: Float64) -> Coefficients:
     else:  # too few for that: as if the odds were normal
         from scipy.special import stdtrit
 
-        free = max(len(odds) - 1, 1)
-        deviation = float(np.sqrt(((odds - odds.mean()) ** 2).sum() / free * (1 + 1 / len(odds))))
-        level = float(odds.mean()) + float(stdtrit(free, KEPT)) * deviation
+        level = float(odds.mean() + stdtrit(max(len(odds) - 1, 1), KEPT) * odds.std() * np.sqrt(1 + 1 / len(odds)))
     return Coefficients(even.score, even.distance, even.constant - max(level, 0.0))

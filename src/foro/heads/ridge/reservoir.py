@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foro.heads.copies import find_copies
 from foro.types import Float64, Label
 
 CAPACITY = 512
@@ -21,12 +22,6 @@ EVERYTHING = 2**64
 """Bound of a reservoir that has not been full yet: larger than any hash."""
 SAME = 1e-4
 """Relative difference below which two samples are one image that went through the backbone in different batches."""
-NEAR = 0.1
-"""Relative distance below which two samples are one image, resized or encoded again. Measured: those are at 0.01 to
-0.1, different images of one species of bird at 0.37 and more."""
-MOST_COPIES = 3
-WIDE = 64
-"""With fewer features, different samples are that near by chance."""
 _AT_ONCE = 1024
 """Samples that are rounded together."""
 
@@ -87,7 +82,7 @@ class Reservoir:
         samples are one here, with a count. Only copies that are in the reservoir are found.
         """
         if self._copies is None or self._copies[0] is not self.features:
-            self._copies = self.features, self._find_copies()
+            self._copies = self.features, find_copies(self.features)
         return self._copies[1]
 
     def distinct_share(self) -> float:
@@ -96,16 +91,6 @@ class Reservoir:
         if not len(together) or (together == 1).all():
             return 1.0
         return float((self.counts / together).sum() / self.counts.sum())
-
-    def _find_copies(self) -> list[list[int]]:
-        if self.features.shape[1] < WIDE:
-            return [[number] for number in range(len(self))]
-        squares = (self.features**2).sum(axis=1)
-        distances = squares[:, None] + squares - 2 * self.features @ self.features.T
-        np.fill_diagonal(distances, -1.0)
-        near = distances <= NEAR**2 * np.maximum(squares[:, None], squares)
-        order = np.argsort(distances, axis=1, kind="stable")[:, : 1 + MOST_COPIES]
-        return [[int(other) for other in order[number] if near[number, other]] for number in range(len(self))]
 
     def renamed(self, names: Mapping[Label, Label]) -> Reservoir:
         """The same samples under other labels; a label that ``names`` does not have stays."""
