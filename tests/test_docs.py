@@ -46,7 +46,8 @@ def test_what_pages_import_is_public(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", ["learn", "predict", "evaluate", "compare", "info", "forget", "rename", "unlearn", "merge", "export"]
+    "verb",
+    ["learn", "predict", "evaluate", "compare", "review", "info", "forget", "rename", "unlearn", "merge", "export"],
 )
 def test_every_verb_has_its_place(verb: str) -> None:
     headings = " ".join(re.findall(r"^## (.*)$", (DOCS / "python.md").read_text(encoding="utf-8"), re.MULTILINE))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from foro.verbs.merge_models import merge_models as merge_models
     from foro.verbs.reading import describe as describe
     from foro.verbs.reading import load_snapshot as load_snapshot
+    from foro.verbs.review_page import write_review as write_review
+    from foro.verbs.reviewing import review as review
     from foro.verbs.teach import teach as teach
     from foro.verbs.teach import unteach as unteach
 
@@ -47,9 +49,11 @@ _HOMES = {
     "merge_models": "foro.verbs.merge_models",
     "read_class_folders": "foro.images.class_folders",
     "read_labelled": "foro.images.labelled",
+    "review": "foro.verbs.reviewing",
     "teach": "foro.verbs.teach",
     "unteach": "foro.verbs.teach",
     "write_evaluation": "foro.evaluation.evaluation_page",
+    "write_review": "foro.verbs.review_page",
 }
 
 __all__ = [*_HOMES]

@@ -20,7 +20,7 @@ from foro.util.threads import set_environment
 
 COMMANDS = {
     "Teach a model": ["learn", "unlearn", "forget", "rename", "merge", "undo"],
-    "Use it": ["predict", "evaluate", "compare", "info", "export", "serve"],
+    "Use it": ["predict", "evaluate", "compare", "review", "info", "export", "serve"],
     "More": ["backbone", "demo", "experiment"],
 }
 """Every command by its purpose. Its file has its name, with a function of that name or, for a group, ``app``."""
