@@ -193,7 +193,7 @@ def test_classes_say_how_well_they_are_known(taught: Page, tmp_path: Path) -> No
     for _ in range(2):
         taught.get_by_role("button", name="Class", exact=True).click()
     expect(names).to_have_text(["flat", "steep"])
-    taught.get_by_role("button", name="Pictures").click()
+    taught.get_by_role("button", name="Pictures", exact=True).click()
     expect(names).to_have_text(["steep", "flat"])
     taught.get_by_role("button", name="Teach more of steep").click()
     expect(taught.get_by_label("What is it?")).to_have_value("steep")

@@ -13,7 +13,8 @@ export function takePictures(panel, zone, input, take) {
   $(".folder", panel).addEventListener("click", () => folders.click());
   for (const chosen of [input, folders]) {
     chosen.addEventListener("change", () => {
-      take(fit([...chosen.files].filter(isShown).map((file) => ({ file, folder: folderOf(file) }))));
+      const files = [...chosen.files].filter(isShown).sort(byPath);
+      take(fit(files.map((file) => ({ file, folder: folderOf(file) }))));
       chosen.value = ""; // the same file can be chosen again
     });
   }
@@ -44,6 +45,9 @@ export function takePictures(panel, zone, input, take) {
 
 /** Whether a file of a folder is meant: what begins with a dot is hidden, and of a folder only pictures are wanted. */
 const isShown = (file) => !file.webkitRelativePath || (!file.name.startsWith(".") && file.type.startsWith("image/"));
+
+/** Browsers list a folder in the order of its file system. */
+const byPath = (one, other) => one.webkitRelativePath.localeCompare(other.webkitRelativePath);
 
 /** The name of the folder that a file was chosen with, if any. */
 const folderOf = (file) => file.webkitRelativePath?.split("/").at(-2)?.normalize("NFC") ?? null;
