@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from foro.backbones import Backbone
-from foro.serve.http import bodies, connection
+from foro.serve.http import bodies, http_connection
 from tests.serve.process import make_model, started
 from tests.serve.running import check_problem, learn, running, stripes
 
@@ -51,7 +51,7 @@ def is_ours(headers: dict[str, str]) -> bool:
 
 @pytest.fixture
 def impatient(tmp_path: Path, tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
-    monkeypatch.setattr(connection, "LONGEST_HEAD", 0.3)
+    monkeypatch.setattr(http_connection, "LONGEST_HEAD", 0.3)
     monkeypatch.setattr(bodies, "LONGEST_READING", 0.3)
     with running(tmp_path, tiny_backbone) as (client, _):
         yield client
@@ -117,7 +117,7 @@ def test_only_so_many_models_come_at_once(tmp_path: Path, tiny_backbone: Backbon
 def test_one_address_cannot_lock_the_others_out(
     tmp_path: Path, tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "MOST_FROM_ONE", 20)
+    monkeypatch.setattr(http_connection, "MOST_FROM_ONE", 20)
     with running(tmp_path, tiny_backbone) as (client, _), ExitStack() as stack:
         for _ in range(20):
             stack.enter_context(connected(client, address="127.0.0.5"))
@@ -132,7 +132,7 @@ def test_one_address_cannot_lock_the_others_out(
 def test_too_many_from_everywhere_are_told(
     tmp_path: Path, tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(http_connection, "MOST_CONNECTIONS", 3)
     with running(tmp_path, tiny_backbone) as (client, _), ExitStack() as stack:
         for number in range(3):
             stack.enter_context(connected(client, address=f"127.0.0.{number + 5}"))
@@ -146,7 +146,7 @@ def test_too_many_from_everywhere_are_told(
 def test_an_answer_that_nobody_takes_is_given_up(
     tmp_path: Path, tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "LONGEST_STALL", 0.3)
+    monkeypatch.setattr(http_connection, "LONGEST_STALL", 0.3)
     with running(tmp_path, tiny_backbone, learner={"projection_dim": 2048}) as (client, _):
         learn(client, "flat", stripes(0, 1))
         size = int(client.get("/v1/model").headers["content-length"])
