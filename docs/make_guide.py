@@ -77,7 +77,7 @@ What the commands print, on real images: species of
 transformer `{BACKBONE}`. [make_guide.py](make_guide.py) wrote this page: it ran
 every command as it stands here, on a part of the data set. There are 8 images of each species to learn from and 4 more
 to test with, where the whole has about 30 and 29. It ran on an ordinary processor, with no GPU and no torch,
-and beside much other work: expect to be several times faster.
+and beside much other work: its times are longer than those of a quiet computer.
 
 Images lie in folders, and the name of a folder is its label:
 """)
