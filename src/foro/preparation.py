@@ -180,11 +180,18 @@ def prepare_unlearn(learner: Learner, images: Images, labels: Sequence[Label]) -
         raise InputError("unlearning needs policy none or freeze: with evolve, old features cannot be made again")
     called, digests = [name_of(images, position) for position in range(len(images))], None
     crops, _ = look(images, learner.backbone.preprocessing)
+    features = learner.features(crops)
     if learner.remembers:
         digests = crops.digests
         if learner.knows_all and (missing := learner.known.missing(digests, names)):
-            raise NeverLearnedError(missing, called)
-    return Unlearn(learner.features(crops), names, digests, images=called)
+            kept = [position for position in range(len(names)) if position not in missing]
+            pairs = {(digests[each].tobytes(), names[each]) for each in kept}
+            # An image that comes twice was learned once, and is unlearned once.
+            if never := [each for each in missing if (digests[each].tobytes(), names[each]) not in pairs]:
+                raise NeverLearnedError(never, called)
+            features, digests = features[kept], digests[kept]
+            names, called = [names[each] for each in kept], [called[each] for each in kept]
+    return Unlearn(features, names, digests, images=called)
 
 
 def prepare_merge(learner: Learner, other: Learner, again: bool) -> Merge | None:

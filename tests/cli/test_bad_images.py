@@ -31,15 +31,16 @@ def test_learn_skips_counts_and_lists_and_unlearn_takes_it_back(data: Path, tmp_
     assert ran.code == 1
     told = json.loads(ran.out)
     assert {Path(each["image"]).name for each in told["skipped"]} == set(BAD)
-    assert told["samples"] == good
-    assert Learner.load(model).head.samples == good
+    copies = told["known"]  # two of the unusual images are the same one in different files
+    assert told["samples"] == good - copies
+    assert Learner.load(model).head.samples == good - copies
     again = foro("learn", model, data, "--held-out", 0)
     assert again.code == 1
     assert f"{len(BAD)} images were skipped" in again.err
     assert "Traceback" not in again.err
     unlearned = foro("unlearn", model, data)
     assert unlearned.code == 1
-    assert Learner.load(model).head.samples == good
+    assert Learner.load(model).head.samples == 0  # the second lesson added nothing
 
 
 def test_strict_learns_nothing(data: Path, tmp_path: Path) -> None:

@@ -82,8 +82,8 @@ def test_what_is_wrong_though_it_was_written_so_is_refused(tiny_backbone: Backbo
         taught(tiny_backbone, kind).save(path)
         arrays, metadata = read_model(path)
         for name in arrays:
-            if not arrays[name].size:
-                continue
+            if not arrays[name].size or arrays[name].dtype == np.uint8:
+                continue  # any bytes are a digest
             for value in (-5, 99) if arrays[name].dtype.kind == "i" else (np.nan, np.inf):
                 spoiled = {**arrays, name: arrays[name].copy()}
                 spoiled[name].reshape(-1)[0] = value

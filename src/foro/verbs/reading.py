@@ -112,8 +112,10 @@ def check_whole(path: Path) -> None:
     check_digests(path, arrays, metadata)
     if not metadata.get(INFERENCE_ONLY):
         from foro.heads import find_head
+        from foro.known import Known
 
         with explained(path):
+            Known.from_state(arrays, metadata.get("known", []))
             find_head(metadata["config"]["head"]).from_state(head_arrays(arrays), metadata["encoder"])
 
 

@@ -181,8 +181,10 @@ class KnowledgeEncoder(Head):
                 statistics.add(self.blocks(features), classes)
                 self._solution = solution
                 raise NeverLearnedError(statistics.impossible(self.blocks(features))) from None
-        self._confidence = None
+        self._confidence, share = None, self._distinct()
         self._reservoir.remove(features, labels)
+        if self._distinct() != share:  # by which γ is chosen
+            self._solution = None
         self._moments.subtract(features, labels)
         if not self.samples:
             self._reservoir = Reservoir(self.features)
