@@ -4,6 +4,7 @@
 over 16 connections. Printed are ratios within one run: of the throughput to that of a bare snapshot, which is handed
 the same files and neither receives nor answers a request; and of the slowest hundredth of the answers while the
 service learns without a pause, small images or photographs of 12 megapixels, to that while it does not.
+``--merge`` measures instead what it takes to merge two models of 43 MB, beside reading, merging and writing them here.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from foro import Learner
 
 CLASSES = 10
 BOUNDARY = "foro-benchmark"
-
-
+MERGED = {"projection_dim": 3200, "images": 900}
+"""Of each of two models: so many images that the statistics are a matrix, which is nearly all of the file."""
 PHOTOGRAPH = 4000, 3000
 """Pixels of a photograph, as phones take them."""
 
@@ -78,9 +79,9 @@ class Server:
         self.process.wait()
 
 
-def form(files: list[bytes], **fields: str) -> bytes:
+def form(files: list[bytes], name: str = "images", **fields: str) -> bytes:
     parts = [f'Content-Disposition: form-data; name="{name}"\r\n\r\n{value}'.encode() for name, value in fields.items()]
-    parts += [b'Content-Disposition: form-data; name="images"; filename="i"\r\n\r\n' + file for file in files]
+    parts += [f'Content-Disposition: form-data; name="{name}"; filename="i"\r\n\r\n'.encode() + file for file in files]
     whole = b"".join(b"--" + BOUNDARY.encode() + b"\r\n" + part + b"\r\n" for part in parts)
     return whole + b"--" + BOUNDARY.encode() + b"--\r\n"
 
@@ -147,9 +148,74 @@ async def ask_while_learning(
     return seconds, taught
 
 
+def taught(path: Path, size: tuple[int, int], count: int, seed: int, projection_dim: int) -> Path:
+    """Writes a model that has learned so many images."""
+    learner = Learner("nano", policy="none", projection_dim=projection_dim)
+    images = [Image.open(io.BytesIO(data)) for data in pictures(count, size, seed)]
+    learner.learn(images, [f"class {number % CLASSES}" for number in range(count)])
+    learner.save(path)
+    return path
+
+
+async def timed_merge(port: int, model: bytes) -> float:
+    connection = await Connection.open(port)
+    start = time.perf_counter()
+    await connection.post("/v1/merge", form([model], "model"))
+    return time.perf_counter() - start
+
+
+def measure_merge(folder: Path, size: tuple[int, int]) -> None:
+    ours, theirs = (
+        taught(folder / f"{seed}.foro", size, MERGED["images"], seed, MERGED["projection_dim"]) for seed in (1, 2)
+    )
+    start = time.perf_counter()
+    here = Learner.load(ours)
+    here.merge(Learner.load(theirs))
+    here.save(folder / "both.foro")
+    alone = time.perf_counter() - start
+    server = Server(ours)
+    try:
+        served = asyncio.run(timed_merge(server.port, theirs.read_bytes()))
+    finally:
+        server.stop()
+    print(f"merging a model of {theirs.stat().st_size / 1e6:.0f} MB into another: {alone:.1f} s here")
+    print(f"by the service {served:.1f} s, ratio {served / alone:.2f}")
+
+
 def slowest(seconds: list[float]) -> float:
     """Milliseconds that 99 of 100 requests took at most."""
     return 1000 * float(np.percentile(seconds, 99))
+
+
+def measure_answers(folder: Path, size: tuple[int, int], arguments: argparse.Namespace) -> None:
+    files = pictures(min(arguments.requests, 512), size, seed=1)
+    bodies = [form([files[number % len(files)]]) for number in range(arguments.requests)]
+    lessons = [form(pictures(4, size, seed), label=f"class {seed % CLASSES}") for seed in range(16)]
+    photographs = [form(pictures(4, PHOTOGRAPH, seed, grain=6), label=f"class {seed}") for seed in range(2)]
+    model = taught(folder / "model.foro", size, 200, 2, arguments.projection_dim)
+    bare = bare_snapshot(model, files)
+    server = Server(model)
+    try:
+        asyncio.run(ask(server.port, bodies[:200], arguments.concurrency))
+        rate, alone = asyncio.run(ask(server.port, bodies, arguments.concurrency))
+        learning, small = asyncio.run(ask_while_learning(server.port, bodies, lessons, arguments.concurrency))
+        large, shot = asyncio.run(ask_while_learning(server.port, bodies, photographs, arguments.concurrency))
+    finally:
+        server.stop()
+    print(f"{arguments.requests} requests of one image over {arguments.concurrency} connections, nano")
+    print(f"bare snapshot                  {bare:8.1f} images/s")
+    print(f"service                        {rate:8.1f} images/s   ratio {rate / bare:.2f}  (target ≥ 0.9)")
+    print(f"slowest hundredth, not learning {slowest(alone):7.1f} ms")
+    print(
+        f"slowest hundredth, learning     {slowest(learning):7.1f} ms         "
+        f"ratio {slowest(learning) / slowest(alone):.2f}  (target ≤ 2; {small} images learned meanwhile)"
+    )
+    megabytes = sum(map(len, photographs)) / 8e6
+    print(
+        f"slowest hundredth, photographs  {slowest(large):7.1f} ms         "
+        f"ratio {slowest(large) / slowest(alone):.2f}  "
+        f"(target ≤ 3; {shot} of 12 megapixels and {megabytes:.1f} MB learned meanwhile)"
+    )
 
 
 def main() -> None:
@@ -158,41 +224,14 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=16)
     parser.add_argument("--side", type=int, default=96, help="pixels of an image's side")
     parser.add_argument("--projection-dim", type=int, default=8192)
+    parser.add_argument("--merge", action="store_true", help="measure merging, and nothing else")
     arguments = parser.parse_args()
     size = arguments.side, arguments.side
-    files = pictures(min(arguments.requests, 512), size, seed=1)
-    bodies = [form([files[number % len(files)]]) for number in range(arguments.requests)]
-    lessons = [form(pictures(4, size, seed), label=f"class {seed % CLASSES}") for seed in range(16)]
-    photographs = [form(pictures(4, PHOTOGRAPH, seed, grain=6), label=f"class {seed}") for seed in range(2)]
     with TemporaryDirectory() as folder:
-        model = Path(folder) / "model.foro"
-        learner = Learner("nano", policy="none", projection_dim=arguments.projection_dim)
-        images = [Image.open(io.BytesIO(data)) for data in pictures(200, size, seed=2)]
-        learner.learn(images, [f"class {number % CLASSES}" for number in range(200)])
-        learner.save(model)
-        bare = bare_snapshot(model, files)
-        server = Server(model)
-        try:
-            asyncio.run(ask(server.port, bodies[:200], arguments.concurrency))
-            rate, alone = asyncio.run(ask(server.port, bodies, arguments.concurrency))
-            learning, taught = asyncio.run(ask_while_learning(server.port, bodies, lessons, arguments.concurrency))
-            large, shot = asyncio.run(ask_while_learning(server.port, bodies, photographs, arguments.concurrency))
-        finally:
-            server.stop()
-    print(f"{arguments.requests} requests of one image over {arguments.concurrency} connections, nano")
-    print(f"bare snapshot                  {bare:8.1f} images/s")
-    print(f"service                        {rate:8.1f} images/s   ratio {rate / bare:.2f}  (target ≥ 0.9)")
-    print(f"slowest hundredth, not learning {slowest(alone):7.1f} ms")
-    print(
-        f"slowest hundredth, learning     {slowest(learning):7.1f} ms         "
-        f"ratio {slowest(learning) / slowest(alone):.2f}  (target ≤ 2; {taught} images learned meanwhile)"
-    )
-    megabytes = sum(map(len, photographs)) / 8e6
-    print(
-        f"slowest hundredth, photographs  {slowest(large):7.1f} ms         "
-        f"ratio {slowest(large) / slowest(alone):.2f}  "
-        f"(target ≤ 3; {shot} of 12 megapixels and {megabytes:.1f} MB learned meanwhile)"
-    )
+        if arguments.merge:
+            measure_merge(Path(folder), size)
+        else:
+            measure_answers(Path(folder), size, arguments)
 
 
 if __name__ == "__main__":

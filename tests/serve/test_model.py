@@ -15,8 +15,10 @@ from PIL import Image
 from foro.backbones import Backbone, load_backbone
 from foro.files import read_model, write_model
 from foro.files.export.exporter import run_onnx
+from foro.heads.ridge.solver import Solver
 from foro.images.load import load_image
 from foro.learner import Learner
+from foro.types import Float64
 from tests.backbones.reference import tiny_checkpoint
 from tests.conftest import textures
 from tests.serve.running import CLASSES, check_problem, learn, predict, running, stripes, teach_all
@@ -101,6 +103,23 @@ def test_merging_is_learning_both(tmp_path: Path, tiny_backbone: Backbone, other
     assert merged.head.samples == 42
 
 
+def test_merging_solves_for_one_classifier(
+    tmp_path: Path, tiny_backbone: Backbone, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solved: list[int] = []
+    solve = Solver.solve
+
+    def counted(solver: Solver) -> tuple[Float64, float]:
+        solved.append(1)
+        return solve(solver)
+
+    with running(tmp_path, tiny_backbone) as (client, _):
+        teach_all(client)
+        monkeypatch.setattr(Solver, "solve", counted)
+        assert send(client, other).status_code == 200
+        assert len(solved) == 1, "for a large model this is nearly all of the time that merging takes"
+
+
 def test_what_does_not_fit_is_refused(tmp_path: Path, client: httpx.Client, tiny_backbone: Backbone) -> None:
     images, labels = textures(2)
     strange = {
@@ -163,12 +182,15 @@ def test_statistics_that_make_no_sense_never_touch_the_model(
 
     gram = next(name for name in ("encoder.gram", "encoder.tail") if name in read_model(other)[0])
     refused(put(gram, np.nan))
+    refused(put(gram, -1e9))
+    refused(put(gram, 1e300))
     refused(put("encoder.cross", np.inf))
     refused(put("encoder.projection", np.nan))
     refused(put("encoder.counts", -5))
     refused(put("encoder.reservoir.classes", 99))
     refused(lambda arrays, _: arrays.pop("encoder.counts"))
     refused(lambda arrays, _: arrays.update({"encoder.counts": arrays["encoder.counts"][:-1]}))
+    refused(lambda arrays, _: arrays["encoder.gram"].__imul__(-1e6))
     refused(lambda _, metadata: metadata.pop("backbone"))
     refused(
         lambda _, metadata: metadata["encoder"].update(

@@ -18,6 +18,7 @@ from foro.heads.projection import Block, RandomProjection
 from foro.heads.ridge.confidence import Confidence
 from foro.heads.ridge.encoder_state import encoder_state, read_encoder
 from foro.heads.ridge.forgotten import Forgotten
+from foro.heads.ridge.gcv import NOT_POSITIVE
 from foro.heads.ridge.judged import Judged, Seen
 from foro.heads.ridge.moments import Moments, class_left_out_scores
 from foro.heads.ridge.reservoir import Reservoir, sample_hashes
@@ -349,7 +350,10 @@ class KnowledgeEncoder(Head):
         if not self._labels:
             raise InputError("nothing has been learned yet")
         if self._solution is None:
-            self._solution = self._solver.solve()
+            solution = self._solver.solve()
+            if not np.isfinite(solution[0]).all():
+                raise InputError(NOT_POSITIVE)
+            self._solution = solution
         return self._solution
 
     @one_blas_thread

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from PIL import Image
 
 from foro.durable import DurableLearner
-from foro.errors import FoRoError, InputError, NothingToUndoError
+from foro.errors import FoRoError, InputError, ModelFileError, NothingToUndoError
 from foro.labels import check_label, find_label, lookalikes
 from foro.ledger import Event
 from foro.preparation import LearnReport
@@ -224,12 +224,15 @@ class Service:
                 if done["facts"].get("model") != digest:
                     raise Problem(422, "key-reused", "this Idempotency-Key came before with another model")
                 return done["samples"], done["facts"]["images"] - done["samples"], True
-            other = read_other(uploaded, durable.learner)
+            other = read_other(uploaded, durable.learner, again)
             try:
                 facts = {"model": digest, "images": other.head.samples}
                 added = durable.merge(other, key=key, again=again, facts=facts)
-            except InputError as error:
-                raise Problem(409, "cannot-be-merged", str(error)) from None
+            except ModelFileError:
+                raise
+            except Exception:  # whatever it was, the learner is as it was before
+                detail = "the statistics of the uploaded model make no sense"
+                raise Problem(422, "unreadable-model", detail) from None
             return added, other.head.samples - added, False
 
         added, known, replayed = await self.teacher.make(change)

@@ -1,13 +1,12 @@
-"""A model that a client sent: read with suspicion, and merged with a blank twin before it may touch our own."""
+"""A model that a client sent: read with suspicion."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from foro.errors import FoRoError
 from foro.files import read_model
+from foro.files.model_file import DIGESTS
 from foro.labels import check_labels
 from foro.learner import Learner
 from foro.serve.problems import Problem
@@ -16,8 +15,11 @@ LONGEST_HEADER = 16 * 2**20
 """Bytes of its description, which takes many times as much memory; the numbers themselves are only mapped."""
 
 
-def read_other(path: Path, mine: Learner) -> Learner:
-    """The learner of an uploaded file, if it is whole and can be merged with mine."""
+def read_other(path: Path, mine: Learner, again: bool) -> Learner:
+    """The learner of an uploaded file, if it is whole and can be merged with mine.
+
+    Whether its statistics make sense shows when the classifier of both is solved for, as merging does.
+    """
     try:
         with open(path, "rb") as file:
             if int.from_bytes(file.read(8), "little") > LONGEST_HEADER:
@@ -28,14 +30,13 @@ def read_other(path: Path, mine: Learner) -> Learner:
             raise _unfit("backbones")
         if metadata["backbone"]["image_size"] != mine.backbone.image_size:
             raise _unfit("image sizes")
-        if not all(np.isfinite(array).all() for array in arrays.values() if array.dtype.kind == "f"):
-            raise ValueError("a number is not finite")
+        if DIGESTS not in metadata:
+            raise ValueError("it has no checksums")
         other = Learner.from_state(arrays, metadata, "the uploaded file", mine.backbone)
         every = [*other.head.counts, *other.head.forgotten]
         if check_labels(every) != every:
             raise ValueError("a label is not written as ours are")
-        if min(other.head.counts.values(), default=0) < 0 or not 0 <= other.head.samples < 2**53:
-            raise ValueError("a count is negative")
+        other.check()
     except Problem:
         raise
     except FoRoError as error:
@@ -43,25 +44,11 @@ def read_other(path: Path, mine: Learner) -> Learner:
         raise Problem(422, "unreadable-model", detail) from None
     except (Exception, MemoryError):
         raise Problem(422, "unreadable-model", "the uploaded file is not a model of FoRo, or is damaged") from None
-    _try(mine, other)
-    return other
-
-
-def _try(mine: Learner, other: Learner) -> None:
-    """Merges it with a blank twin of ours, twice: whatever does not fit shows there."""
     try:
-        twin = mine.blank()
-        twin.merge(other)
+        mine.prepare_merge(other, again)
     except FoRoError as error:
         raise Problem(409, "cannot-be-merged", str(error)) from None
-    except Exception:
-        raise Problem(422, "unreadable-model", "the parts of the uploaded model do not fit together") from None
-    try:
-        twin.merge(other, again=True)
-        if twin.labels:
-            twin.head.estimate()
-    except Exception:
-        raise Problem(422, "unreadable-model", "the statistics of the uploaded model make no sense") from None
+    return other
 
 
 def _unfit(what: str) -> Problem:
