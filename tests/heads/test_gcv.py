@@ -38,6 +38,13 @@ def test_gcv_is_its_definition(samples: int, size: int, classes: int, seed: int)
         expected = gcv_by_definition(H, Y, gamma)
         assert by_rows.gcv(gamma) == pytest.approx(expected, rel=1e-6)
         assert by_matrix.gcv(gamma) == pytest.approx(expected, rel=1e-6)
+        solution = np.linalg.solve(H.T @ H + gamma * np.eye(size), H.T @ Y)
+        leverages = np.einsum("nm,mn->n", H, np.linalg.solve(H.T @ H + gamma * np.eye(size), H.T))
+        for spectrum in (by_rows, by_matrix):
+            np.testing.assert_allclose(spectrum.weights(gamma), solution, atol=1e-8)
+            np.testing.assert_allclose(spectrum.leverages(spectrum.along(H), gamma), leverages, atol=1e-8)
+        if by_rows.basis is not None:
+            np.testing.assert_allclose(by_rows.along_basis(list(range(samples))), by_rows.along(H), atol=1e-6)
 
 
 @given(st.integers(1, 12), st.integers(2, 30), st.integers(1, 2), st.integers(0, 2**32 - 1))

@@ -25,13 +25,16 @@ def find_copies(features: Float64) -> list[list[int]]:
     if width < WIDE:
         return [[number] for number in range(count)]
     squares = (features**2).sum(axis=1)
-    groups = []
+    groups: list[list[int]] = []
     for start in range(0, count, _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         distances = squares[part, None] + squares - 2 * features[part] @ features.T
         mine = np.arange(len(distances))
         distances[mine, start + mine] = -1.0
         near = distances <= NEAR**2 * np.maximum(squares[part, None], squares)
-        order = np.argsort(distances, axis=1, kind="stable")[:, : 1 + MOST_COPIES]
-        groups += [[int(other) for other in order[row] if near[row, other]] for row in mine]
+        groups += [[start + int(row)] for row in mine]
+        for row in np.flatnonzero(near.sum(axis=1) > 1):
+            others = np.flatnonzero(near[row])
+            order = np.argsort(distances[row, others], kind="stable")[: 1 + MOST_COPIES]
+            groups[start + row] = others[order].tolist()
     return groups

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from foro.learner import Learner
     from foro.types import Label
 
-TRIAL = 16
-"""Images whose passes are timed: enough to occupy the processors."""
+TRIALS = (2, 16)
+"""Images whose passes are timed: a few, and where that is not enough, so many that all processors are occupied."""
 
-BRIEF = 0.5
-"""Seconds: a trial that takes longer is not repeated."""
+SOON = 5.0
+"""Seconds of a lesson that are not worth a second trial."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,16 @@ class Cost:
 
 def expected_cost(learner: Learner, labels: Sequence[Label]) -> Cost:
     """The cost of learning images with these labels, as fast as this machine is at the moment."""
-    backbone = learner.backbone
-    pixels = np.zeros((min(TRIAL, len(labels)), 3, backbone.image_size, backbone.image_size), np.float32)
-    times: list[float] = []
-    while not times or (len(times) < 2 and times[0] < BRIEF):  # the first one may be slower
+    backbone, config = learner.backbone, learner.config
+    searched = search_passes(config, learner.adaptation, labels)
+    for count in TRIALS:
+        pixels = np.zeros((min(count, len(labels)), 3, backbone.image_size, backbone.image_size), np.float32)
         start = time.perf_counter()
         backbone.forward(backbone.embed(pixels))
-        times.append(time.perf_counter() - start)
-    each = min(times) / len(pixels)
-    config = learner.config
-    adaptation = each * search_passes(config, learner.adaptation, labels)
+        each = (time.perf_counter() - start) / len(pixels)
+        if each * (len(labels) + searched) < SOON:
+            break
+    adaptation = each * searched
     if config.policy == "freeze" and config.search_seconds is not None:
         adaptation = min(adaptation, config.search_seconds)
     return Cost(len(labels), each * len(labels), adaptation)

@@ -375,10 +375,7 @@ class KnowledgeEncoder(Head):
     def _left_out(self, seen: Seen, numbers: Sequence[int]) -> tuple[Float64, Float64, Float64]:
         """Of some samples: scores (n, c) with them, scores (n, c) without each and its copies, leverages (n,)."""
         weights, gamma = self._solve()
-        solver = self._solver
-        return seen.left_out_scores(
-            numbers, self.project, weights, lambda rows, hashes: solver.leverages(rows, hashes, gamma)
-        )
+        return seen.left_out_scores(numbers, *self._solver.view(weights, gamma, self.project))
 
     def _judged(self) -> Judged:
         """The samples of the reservoir that can be left out of their class."""

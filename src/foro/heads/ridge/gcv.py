@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr
 
 from foro.errors import InputError
 from foro.heads.ridge import packed
@@ -52,7 +51,7 @@ def grid(trace: float, samples: int) -> range:
 class Spectrum:
     """Eigenvalues (r,) of G and VᵀC (r, c) for its eigenvectors V: the ridge solution and GCV for every γ at once.
 
-    V (M, r) is ``vectors``, or ``basis @ vectors`` for an orthonormal basis (M, k) of the samples' span.
+    V (M, r) is ``vectors``, or ``basis @ vectors`` for a basis (M, k) of the samples' span.
     """
 
     values: Float64
@@ -69,14 +68,24 @@ class Spectrum:
         values, vectors = np.linalg.eigh(gram)  # not SciPy's: other threads go on meanwhile
         if values[0] < -10 * len(gram) * np.finfo(np.float64).eps * values[-1]:
             raise InputError(NOT_POSITIVE)
-        return cls._of(values, None, vectors, statistics.cross[: len(gram)], statistics, share)
+        kept = values > values[-1] * NOISE
+        values, vectors = values[kept], vectors[:, kept]
+        return cls._of(values, None, vectors, vectors.T @ statistics.cross[: len(gram)], statistics, share)
 
     @classmethod
     def of_rows(cls, rows: Float64, statistics: Statistics, share: float = 1.0) -> Spectrum:
-        """Of G = rowsᵀ rows with fewer rows than features."""
-        basis, triangle = qr(rows.T, mode="economic")
-        values, vectors = np.linalg.eigh(triangle @ triangle.T)
-        return cls._of(values, basis, vectors, basis.T @ statistics.cross, statistics, share)
+        """Of G = rowsᵀ rows (M, M): by the eigenvalues of HHᵀ (n, n) for fewer rows H than features."""
+        if len(rows) > rows.shape[1]:
+            return cls.of_matrix(rows.T @ rows, statistics, share)
+        values, vectors = np.linalg.eigh(rows @ rows.T)
+        kept = values > values[-1] * NOISE
+        values, vectors = values[kept], vectors[:, kept]
+        roots = np.sqrt(values)[:, None]
+        if statistics.complete:  # C = HᵀY, which need not be divided by small numbers
+            cross = roots * (vectors.T @ statistics.tail_targets())
+        else:
+            cross = vectors.T @ (rows @ statistics.cross) / roots
+        return cls._of(values, rows.T, vectors / roots.T, cross, statistics, share)
 
     @classmethod
     def _of(
@@ -88,20 +97,28 @@ class Spectrum:
         statistics: Statistics,
         share: float,
     ) -> Spectrum:
-        kept = values > values[-1] * NOISE
-        vectors = vectors[:, kept]
-        labelled = float(statistics.counts.sum())
-        samples = statistics.samples
-        return cls(values[kept], basis, vectors, vectors.T @ cross, samples, share * samples, labelled)
+        labelled, samples = float(statistics.counts.sum()), statistics.samples
+        return cls(values, basis, vectors, cross, samples, share * samples, labelled)
 
     def weights(self, regularisation: float) -> Float64:
         """W (M, c) = V (Λ + γI)⁻¹ VᵀC; C has no part outside the span of V."""
-        weights = self.vectors @ (self.cross / (self.values + regularisation)[:, None])
+        weights = self.vectors @ self.along_weights(regularisation)
         return weights if self.basis is None else self.basis @ weights
 
-    def leverages(self, rows: Float64, regularisation: float) -> Float64:
-        """hᵀ(G + γI)⁻¹h (n,) of rows h (n, M) within the span of V."""
-        along = (rows if self.basis is None else rows @ self.basis) @ self.vectors
+    def along_weights(self, regularisation: float) -> Float64:
+        """VᵀW (r, c)."""
+        return np.asarray(self.cross / (self.values + regularisation)[:, None])
+
+    def along(self, rows: Float64) -> Float64:
+        """Rows (n, M) along the eigenvectors, HV (n, r)."""
+        return np.asarray((rows if self.basis is None else rows @ self.basis) @ self.vectors)
+
+    def along_basis(self, numbers: list[int]) -> Float64:
+        """The same of some of the rows that it was made of: HHᵀ has the same eigenvalues."""
+        return np.asarray(self.vectors[numbers] * self.values)
+
+    def leverages(self, along: Float64, regularisation: float) -> Float64:
+        """hᵀ(G + γI)⁻¹h (n,) of rows within the span of V, given along the eigenvectors (n, r)."""
         return np.asarray((along**2 / (self.values + regularisation)).sum(axis=1))
 
     def gcv(self, regularisation: float) -> float:

@@ -17,6 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 from foro.errors import InputError
 from foro.heads.ridge import packed
 from foro.heads.ridge.gcv import NOT_POSITIVE, PILOT_SIZE, Spectrum, grid, grid_value, pilot
+from foro.heads.ridge.judged import Leverages
 from foro.heads.ridge.statistics import Statistics
 from foro.types import Float64
 from foro.util.threads import one_blas_thread
@@ -75,11 +76,31 @@ class Solver:
         base = self._current_base()
         return self._with_tail(base), base.regularisation
 
+    def view(
+        self, weights: Float64, regularisation: float, project: Callable[[Float64], Float64]
+    ) -> tuple[Callable[[Float64], Float64], Float64, Leverages]:
+        """``project``, W and leverages, for the γ and W that ``solve`` gave.
+
+        Where the eigenvectors of G are known, all is along these: of few samples, as many numbers as samples, not M.
+        """
+        if not self._is_spectral():
+            return project, weights, self._leverages
+        statistics, spectrum = self._statistics, self._current_spectrum()
+        made_of = None if spectrum.basis is None else statistics.tail_features
+        places = {} if made_of is None else {row.tobytes(): number for number, row in enumerate(made_of)}
+
+        def along(features: Float64) -> Float64:
+            found = [places.get(row.tobytes()) for row in features]
+            known = [place for place in found if place is not None]
+            if len(known) == len(found):
+                return spectrum.along_basis(known)
+            return spectrum.along(project(features))
+
+        return along, spectrum.along_weights(regularisation), lambda rows, _: spectrum.leverages(rows, regularisation)
+
     @one_blas_thread
-    def leverages(self, rows: Float64, hashes: list[int], regularisation: float) -> Float64:
-        """hᵀ(G + γI)⁻¹h (n,) of samples h (n, M) that are in G, for the γ that ``solve`` gave."""
-        if self._is_spectral():
-            return self._current_spectrum().leverages(rows, regularisation)
+    def _leverages(self, rows: Float64, hashes: list[int]) -> Float64:
+        """hᵀ(G + γI)⁻¹h (n,) of samples h (n, M) that are in G, through the factor."""
         statistics, base = self._statistics, self._current_base()
         new = [number for number, each in enumerate(hashes) if each not in base.leverages]
         if new:
@@ -98,6 +119,7 @@ class Solver:
 
     def drop(self, number: int) -> None:
         """Forgets a class: the columns of W do not depend on each other."""
+        self._spectrum = None
         if self._base is not None and number < self._base.weights.shape[1]:
             self._base.weights = np.delete(self._base.weights, number, axis=1)
 

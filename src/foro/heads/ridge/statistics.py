@@ -8,7 +8,7 @@ taken back is found again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,9 +62,8 @@ class Statistics:
     def add(self, blocks: Iterator[Float64], classes: Classes, features: Float64 | None = None) -> None:
         """Absorbs the rows of the blocks, which together are as many as the classes, and were made of the features."""
         if self._fits(len(classes)):
-            rows = np.concatenate(list(blocks))
-            self._append(rows, classes, rows if features is None else features)
-            self._count(rows, classes)
+            self._append(blocks, classes, features)
+            self._count(self.tail[-len(classes) :], classes)
             self.samples += len(classes)
             return
         self.settle()
@@ -189,7 +188,7 @@ class Statistics:
             self.counts[numbers] += other.counts
             self.cross[:, numbers] += other.cross
         if other.gram is None and self._fits(len(other.tail)):
-            self._append(other.tail, renumbered, other.tail_features)
+            self._append([other.tail], renumbered, other.tail_features)
             return
         self.settle()
         self._add_to_gram(other.tail)
@@ -251,13 +250,14 @@ class Statistics:
             packed.add_rows(gram, np.ascontiguousarray(rows), sign)
         self.gram_version += 1
 
-    def _append(self, rows: Float64, classes: Classes, features: Float64 | None) -> None:
+    def _append(self, blocks: Iterable[Float64], classes: Classes, features: Float64 | None) -> None:
         """Adds rows to the tail."""
-        if self.gram is None and features is not None:
-            earlier = [] if self.tail_features is None else [self.tail_features]
-            self.tail_features = np.concatenate([*earlier, features])
-        self.tail = np.concatenate([self.tail, rows])
+        self.tail = np.concatenate([self.tail, *blocks])
         self.tail_classes = np.concatenate([self.tail_classes, classes])
+        if self.gram is None and len(classes):
+            earlier = [] if self.tail_features is None else [self.tail_features]
+            made_of = self.tail[len(self.tail) - len(classes) :] if features is None else features
+            self.tail_features = np.concatenate([*earlier, made_of])
 
     def _count(self, rows: Float64, classes: Classes) -> None:
         """Counts rows and adds them to C, one after another: how they were cut into batches changes no digit."""
