@@ -9,7 +9,7 @@ from foro.research.protocol.method_catalog import find_method
 from foro.research.protocol.record import FORMAT, Record, results_of, write_json
 from foro.research.studies.study import Request
 
-TIMES = {"seconds", "peak_megabytes", "started", "finished"}
+TIMES = {"seconds", "cpu_seconds", "peak_megabytes", "started", "finished"}
 
 
 def without_times(value: Any) -> Any:
@@ -27,7 +27,7 @@ def made_up(
     assert isinstance(tasks, int)
     rows = [[accuracy] * (now + 1) for now in range(tasks)]
     tests = [10] * tasks
-    stage = {"seconds": 2.0, "peak_megabytes": 100.0 + seed, "cached_passes": cached}
+    stage = {"seconds": 2.0, "cpu_seconds": 1.5, "peak_megabytes": 100.0 + seed, "cached_passes": cached}
     learn = {**stage, "forward_passes": 40, "backward_passes": 0, "note": None}
     content = {
         "format": FORMAT,

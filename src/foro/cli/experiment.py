@@ -158,6 +158,9 @@ def run(
     methods: Annotated[str, typer.Option(help="Methods; see: foro experiment list")] = "foro",
     seeds: Seeds = "0",
     blur: Annotated[float, typer.Option(help="Share of each class's train images that come in other tasks.")] = 0.0,
+    imbalance: Annotated[
+        float, typer.Option(help="How many times more train images the largest class has than the smallest.")
+    ] = 1.0,
     engine: "Engine | None" = None,
     as_json: Json = False,
 ) -> None:
@@ -187,7 +190,7 @@ def run(
     check_shared(names, runner.common)  # a mistake is found before any data are read
     streams = product(listed(dataset, "data sets", str), listed(tasks, "tasks", task_sizes), names, _seeds(seeds))
     specs = [
-        RunSpec(data, length, method, seed, overrides_for(method, runner.common), blur)
+        RunSpec(data, length, method, seed, overrides_for(method, runner.common), blur, imbalance)
         for data, length, method, seed in streams
     ]
     groups = grouped(run_all(runner, specs, parallel=find_grid(engine)))

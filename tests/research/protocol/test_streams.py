@@ -97,6 +97,21 @@ def test_the_blur_moves_its_share_of_each_class() -> None:
         assert min(counts) > 0  # the others share the rest
 
 
+@pytest.mark.parametrize("blur", [0.0, 0.3])
+def test_imbalance_keeps_fewer_images_of_each_class_and_all_tests(blur: float) -> None:
+    data = dataset([100] * 11, [2] * 11)
+    stream = class_incremental(data, 4, seed=1, blur=blur, imbalance=10)
+    learned = np.concatenate([task.train for task in stream])
+    kept = sorted(np.bincount([int(data.train.labels[place]) for place in learned]).tolist())
+    assert kept == sorted(round(100 * 10 ** -(rank / 10)) for rank in range(11))
+    assert sum(len(task.test) for task in stream) == 22
+    assert stream.description.endswith("the largest class with 10 times the train images of the smallest")
+    again = class_incremental(data, 4, seed=1, blur=blur, imbalance=10)
+    assert all(np.array_equal(one.train, two.train) for one, two in zip(stream, again, strict=True))
+    with pytest.raises(InputError, match="imbalance must be at least 1, not 0"):
+        class_incremental(data, 4, imbalance=0)
+
+
 @pytest.mark.parametrize(
     ("tasks", "blur", "said"),
     [

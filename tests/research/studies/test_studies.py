@@ -42,7 +42,7 @@ def row(table: Table, label: str, method: str | None, section: int = 0) -> Row:
     return found
 
 
-@pytest.mark.parametrize("study", [each for each in list_studies() if each.name != "steps"], ids=lambda each: each.name)
+@pytest.mark.parametrize("study", [each for each in list_studies() if each.number != "Ours"], ids=lambda it: it.name)
 def test_without_a_run_there_are_the_papers_figures_and_no_others(study) -> None:  # type: ignore[no-untyped-def]
     table = study.build(Choice(), nothing)
     assert any(cell.paper for cell in table.cells())
@@ -92,9 +92,31 @@ def test_each_step_is_compared_with_the_run_of_the_same_seed() -> None:
     assert gains["several tokens"] == Mean(0.0, 0.0, 3)
     evolved = gains["gains that evolve with every task"]
     assert evolved is not None
-    assert (evolved.mean, evolved.deviation) == (pytest.approx(2.0), pytest.approx(2.0))
+    assert (evolved.mean, evolved.deviation) == (pytest.approx(2.0), pytest.approx(2.0 / 3**0.5))
     text = to_markdown(find_study("steps", "table").build(Choice(), nothing))
     assert "Paper:" not in text
+
+
+def test_the_headline_pairs_seeds_with_ranpacs_and_takes_the_order_of_the_methods() -> None:
+    def answers(request: Request) -> Sequence[Record]:
+        seeds = (0, 1) if request.method == "ranpac" else (0, 1, 2)
+        return [
+            made_up(request, seed, 0.5 + seed / 10 + (seed + 1) / 100 * (request.method == "foro")) for seed in seeds
+        ]
+
+    choice = Choice(tasks=(5,), methods=("ranpac", "foro"))
+    (section,) = find_study("headline", "table").build(choice, answers).sections
+    ranpac, foro = section.rows
+    assert (ranpac.method, ranpac.cells[2].ours, foro.method) == ("ranpac", None, "foro")
+    gain = foro.cells[2].ours
+    assert gain is not None
+    assert (gain.mean, gain.deviation, gain.seeds) == (pytest.approx(1.5), pytest.approx(0.5), 2)
+    assert [cell.ours and cell.ours.mean for cell in foro.cells[5:]] == [7.5, 101.0]
+
+
+def test_uneven_streams_are_asked_for_beside_even_ones() -> None:
+    requests = find_study("uneven", "table").requests(Choice(methods=("kem",)))
+    assert [(each.blur, each.imbalance) for each in requests] == [(0.0, 1.0), (0.3, 1.0), (0.0, 10.0), (0.3, 10.0)]
 
 
 @pytest.mark.parametrize(
@@ -270,8 +292,11 @@ def test_runs_what_is_missing_or_takes_what_is_there(setup: Setup, tmp_path: Pat
     runner = Runner(setup, tmp_path, common=SMALL)
     study = find_study("tasks", "figure")
     choice = Choice(datasets=("digits",), tasks=(2, 5), methods=("kem", "fitness"))
-    assert not run_study(study, choice, runner, (0,), run=False).sources
+    empty = run_study(study, choice, runner, (0, 1), run=False)
+    assert not empty.sources
+    assert empty.notes[-1] == "Not run: kem (digits, T = 2, seeds 0, 1); kem (digits, T = 5, seeds 0, 1)"
     table = run_study(study, choice, runner, (0,))
+    assert not any("Not run" in note for note in table.notes)
     assert len(table.sources) == 2
     assert row(table, "T = 5, KEM", "kem").cells[0].ours is not None
     # A setting that defines a method is not overridden by what is common to all.

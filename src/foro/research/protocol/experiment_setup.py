@@ -89,7 +89,7 @@ class Setup:
     def stream(self, spec: RunSpec) -> Stream:
         """The tasks of a run."""
         tasks = spec.tasks if isinstance(spec.tasks, int) else list(spec.tasks)
-        return class_incremental(self.dataset(spec.dataset), tasks, spec.seed, spec.blur)
+        return class_incremental(self.dataset(spec.dataset), tasks, spec.seed, spec.blur, spec.imbalance)
 
     def identity(self, spec: RunSpec) -> dict[str, Any]:
         """Everything that a result depends on, and nothing else: two runs are the same if this is."""
@@ -100,6 +100,7 @@ class Setup:
             "data": self.dataset(spec.dataset).fingerprint,
             "tasks": json_tasks(spec.tasks),
             "blur": spec.blur,
+            **({"imbalance": spec.imbalance} if spec.imbalance > 1 else {}),
             "method": spec.method,
             "settings": method.resolve(spec.overrides),
             "seed": spec.seed,
@@ -125,6 +126,7 @@ class Setup:
             "--train-per-class": data.train_per_class,
             "--test-per-class": data.test_per_class,
             "--blur": spec.blur or None,
+            "--imbalance": spec.imbalance if spec.imbalance > 1 else None,
         }
         for flag, value in optional.items():
             words += [] if value is None else [flag, value]

@@ -40,9 +40,10 @@ def machine() -> dict[str, Any]:
 
 @dataclass
 class Stage:
-    """Seconds of a stage, and the peak resident memory of the process during it."""
+    """Seconds of a stage, those of the processor on all of its threads, and the peak resident memory during it."""
 
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
     peak_megabytes: float | None = None
 
 
@@ -55,11 +56,11 @@ def measured() -> Iterator[Stage]:
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     stage = Stage()
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     try:
         yield stage
     finally:
-        stage.seconds = time.perf_counter() - start
+        stage.seconds, stage.cpu_seconds = time.perf_counter() - start, time.process_time() - used
         peak = _field("/proc/self/status", "VmHWM")
         stage.peak_megabytes = int(peak.split()[0]) / 2**10 if peak else peak_megabytes()
 

@@ -38,6 +38,12 @@ class Record:
         return tasks if isinstance(tasks, int) else tuple(tasks)
 
     @property
+    def mixing(self) -> tuple[float, float]:
+        """Share of each class that came in other tasks, and how many times larger the largest class was."""
+        stream = self.content["stream"]
+        return stream["blur"], stream.get("imbalance", 1.0)
+
+    @property
     def results(self) -> dict[str, float]:
         """Every metric by name: accuracies as fractions."""
         results: dict[str, float] = self.content["results"]
@@ -48,6 +54,13 @@ class Record:
         """Seconds of learning all tasks; None where features came from the cache, which makes them meaningless."""
         stages = self._stages("learn")
         return None if any(stage["cached_passes"] for stage in stages) else sum(stage["seconds"] for stage in stages)
+
+    @property
+    def learning_cpu_seconds(self) -> float | None:
+        """Processor seconds of learning all tasks, which other work on the machine does not lengthen much."""
+        stages = self._stages("learn")
+        known = self.learning_seconds is not None and all("cpu_seconds" in stage for stage in stages)
+        return sum(stage["cpu_seconds"] for stage in stages) if known else None
 
     @property
     def own_process(self) -> bool:

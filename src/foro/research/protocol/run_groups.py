@@ -85,6 +85,16 @@ def percent(records: Iterable[Record], metric: str) -> Mean | None:
     return Mean.of([100 * record.results[metric] for record in records])
 
 
+def paired(records: Iterable[Record], others: Iterable[Record]) -> Mean | None:
+    """How far A is above that of other runs with the same seeds, in points; the deviation is the mean's own error."""
+    before = {record.content["seed"]: record.results["average_accuracy"] for record in others}
+    pairs = [record for record in records if record.content["seed"] in before]
+    gain = Mean.of([100 * (each.results["average_accuracy"] - before[each.content["seed"]]) for each in pairs])
+    if gain is None or gain.deviation is None:
+        return gain
+    return Mean(gain.mean, gain.deviation / len(pairs) ** 0.5, len(pairs))
+
+
 def titles(groups: Sequence[Group]) -> tuple[list[str], str]:
     """A name for each group, its method and overridden settings, and separately the settings that all share."""
     changed = [overridden(group.first) for group in groups]
@@ -128,7 +138,7 @@ def grouped(records: Sequence[Record]) -> list[Group]:
     for record in records:
         content = record.content
         key = [content["method"], content["settings"], content["data"]["fingerprint"], content["stream"]["tasks"]]
-        key += [content["stream"]["blur"], content["backbone"]["fingerprint"], content["backbone"]["image_size"]]
+        key += [*record.mixing, content["backbone"]["fingerprint"], content["backbone"]["image_size"]]
         groups.setdefault(json.dumps(key, sort_keys=True), []).append(record)
     return [Group(tuple(sorted(group, key=lambda record: record.content["seed"]))) for group in groups.values()]
 

@@ -182,7 +182,12 @@ class Runner:
                 "test_per_class": setup.data.test_per_class,
                 "skipped_images": setup.skipped.get(spec.dataset, 0),
             },
-            "stream": {"tasks": json_tasks(spec.tasks), "blur": spec.blur, "description": stream.description},
+            "stream": {
+                "tasks": json_tasks(spec.tasks),
+                "blur": spec.blur,
+                "imbalance": spec.imbalance,
+                "description": stream.description,
+            },
             "backbone": {
                 "name": setup.backbone.name,
                 "source": setup.source,

@@ -21,6 +21,7 @@ class RunSpec:
     seed: int
     overrides: Settings = field(default_factory=dict)
     blur: float = 0.0
+    imbalance: float = 1.0
 
 
 def tasks_text(tasks: Tasks) -> str:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Positions = NDArray[np.intp]
 
+NOWHERE = -1
+"""The task of a train image that an imbalanced stream leaves out."""
+
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -35,7 +38,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Tasks in the order in which they are learned; every sample of the data set is in exactly one of them."""
+    """Tasks in the order in which they are learned, with every sample in one of them unless it is imbalanced."""
 
     dataset: Dataset
     tasks: tuple[Task, ...]
@@ -56,16 +59,20 @@ class Stream:
         return self.dataset.test.take(task.test)
 
 
-def class_incremental(dataset: Dataset, tasks: int | Sequence[int], seed: int = 0, blur: float = 0.0) -> Stream:
+def class_incremental(
+    dataset: Dataset, tasks: int | Sequence[int], seed: int = 0, blur: float = 0.0, imbalance: float = 1.0
+) -> Stream:
     """A stream of tasks that introduce disjoint classes, in an order drawn from the seed.
 
     Args:
         dataset: what is cut.
         tasks: how many tasks, as equal as possible (the first ones get one class more where they cannot be equal);
             or the number of classes of each task, such as ``[50, 10, 10, 10, 10, 10]``.
-        seed: of the order of the classes, and of the blur.
+        seed: of the order of the classes, of the blur and of which classes are small.
         blur: share of each class's train images that appear in other tasks, each in one drawn at random. The order of
             the classes does not depend on it.
+        imbalance: how many times more train images the largest class keeps than the smallest; those between fall
+            geometrically. All test images stay.
     """
     classes = dataset.classes
     sizes = _sizes(len(classes), tasks)
@@ -73,10 +80,14 @@ def class_incremental(dataset: Dataset, tasks: int | Sequence[int], seed: int = 
         raise InputError(f"blur must be at least 0 and less than 1, not {blur}")
     if blur and len(sizes) == 1:
         raise InputError("a blurry stream needs at least 2 tasks")
+    if not 1 <= imbalance < math.inf:
+        raise InputError(f"imbalance must be at least 1, not {imbalance}")
     order = np.random.default_rng(seed).permutation(len(classes))
     ends = np.cumsum(sizes)
     labels = [tuple(classes[i] for i in order[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
     train = _assign(dataset.train, labels)
+    if imbalance > 1:
+        _imbalance(train, dataset.train, imbalance, np.random.default_rng([seed, 2]))
     if blur:
         _blur(train, dataset.train, blur, len(sizes), np.random.default_rng([seed, 1]))
     test = _assign(dataset.test, labels)
@@ -87,7 +98,7 @@ def class_incremental(dataset: Dataset, tasks: int | Sequence[int], seed: int = 
     for task in cut:
         if not len(task.test):
             raise InputError(f"task {task.number} cannot be tested: {dataset.title} has no test images of its classes")
-    return Stream(dataset, cut, f"{dataset.description}; {_describe(sizes, tasks, seed, blur)}")
+    return Stream(dataset, cut, f"{dataset.description}; {_describe(sizes, tasks, seed, blur, imbalance)}")
 
 
 def _sizes(classes: int, tasks: int | Sequence[int]) -> list[int]:
@@ -110,16 +121,26 @@ def _assign(samples: Samples, labels: list[tuple[Label, ...]]) -> Positions:
     return np.array([home[label] for label in samples.labels], dtype=np.intp)
 
 
+def _imbalance(assigned: Positions, samples: Samples, ratio: float, generator: np.random.Generator) -> None:
+    """Takes all but the first images of each class out of every task, in place; which classes stay large is drawn."""
+    labels = sorted(samples.positions)
+    for rank, place in enumerate(generator.permutation(len(labels))):
+        positions = samples.positions[labels[place]]
+        share = ratio ** -(rank / max(1, len(labels) - 1))
+        assigned[positions[max(1, round(share * len(positions))) :]] = NOWHERE
+
+
 def _blur(assigned: Positions, samples: Samples, share: float, tasks: int, generator: np.random.Generator) -> None:
     """Moves a share of each class to tasks other than its own, in place."""
     for label in sorted(samples.positions):
         positions = np.array(samples.positions[label])
+        positions = positions[assigned[positions] != NOWHERE]
         count = math.floor(share * len(positions) + 1e-9)  # 0.29 × 100 is 28.999…
         moved = generator.choice(positions, count, replace=False)
         assigned[moved] = (assigned[moved] + generator.integers(1, tasks, count)) % tasks
 
 
-def _describe(sizes: list[int], tasks: int | Sequence[int], seed: int, blur: float) -> str:
+def _describe(sizes: list[int], tasks: int | Sequence[int], seed: int, blur: float, imbalance: float) -> str:
     if not isinstance(tasks, int) and len(set(sizes)) > 1:
         cut = f"{len(sizes)} tasks of {', '.join(map(str, sizes))} classes"
     elif len(set(sizes)) > 1:
@@ -127,4 +148,5 @@ def _describe(sizes: list[int], tasks: int | Sequence[int], seed: int, blur: flo
     else:
         cut = f"{len(sizes)} task{'s' * (len(sizes) > 1)} of {sizes[0]} class{'es' * (sizes[0] > 1)}"
     blurred = f", {100 * blur:g} % of each class's train images in other tasks" if blur else ""
-    return f"{cut}, class order from seed {seed}{blurred}"
+    uneven = f", the largest class with {imbalance:g} times the train images of the smallest" if imbalance > 1 else ""
+    return f"{cut}, class order from seed {seed}{blurred}{uneven}"

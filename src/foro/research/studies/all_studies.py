@@ -7,9 +7,11 @@ from foro.research.studies import paper
 from foro.research.studies.ablation import ablation
 from foro.research.studies.comparison import comparison
 from foro.research.studies.complexity import complexity
+from foro.research.studies.headline import headline
 from foro.research.studies.steps import steps
 from foro.research.studies.study import Kind, Study
 from foro.research.studies.sweep import Sweep, long_streams
+from foro.research.studies.uneven import uneven
 
 
 def _sweep(name: str, number: str, title: str, sweep: Sweep) -> Study:
@@ -81,7 +83,9 @@ STUDIES = (
         ),
     ),
     Study("tasks", "Figure 4", "long streams of tasks", "tasks", long_streams, ("tasks",), axis="T, number of tasks"),
+    Study("headline", "Ours", "accuracy, time and memory", "method", headline, many=("datasets", "tasks"), timed=True),
     Study("steps", "Ours", "what each part of FoRo brings", "what is changed", steps, many=("datasets", "tasks")),
+    Study("uneven", "Ours", "blurry and imbalanced streams", "method", uneven, many=("datasets", "tasks")),
 )
 
 

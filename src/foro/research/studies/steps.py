@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from foro.research.methods.method import Settings
 from foro.research.protocol.record import Record
-from foro.research.protocol.run_groups import Mean
+from foro.research.protocol.run_groups import Mean, paired
 from foro.research.protocol.spec import tasks_text
 from foro.research.studies import paper
 from foro.research.studies.study import Choice, Lookup, Request
@@ -41,18 +41,15 @@ def steps(choice: Choice, lookup: Lookup) -> tuple[list[Section], list[str]]:
             sections.append(Section(title, COLUMNS, tuple(rows)))
     return sections, [
         "The first three rows change one thing each; the others change what is evolved, on top of the third",
-        "A − kem is over pairs of runs with the same seed; FP are forward passes for each learned image, those of the "
-        "search included",
+        "A − kem is over pairs of runs with the same seed, ± its standard error",
+        "FP are forward passes for each learned image, those of the search included",
     ]
 
 
 def _cells(records: Sequence[Record], neutral: Sequence[Record]) -> tuple[Cell, ...]:
     """A, F, the gain over ``neutral``, and forward passes."""
-    before = {record.content["seed"]: record.results["average_accuracy"] for record in neutral}
-    pairs = [each for each in records if each.content["seed"] in before]
-    gains = [100 * (each.results["average_accuracy"] - before[each.content["seed"]]) for each in pairs]
     return (
         *accuracy_and_forgetting(records, (None, None)),
-        Cell(None, Mean.of(gains), tuple(pairs)),
+        Cell(None, paired(records, neutral), tuple(records)),
         Cell(None, Mean.of([each.passes_per_sample() for each in records]), tuple(records)),
     )

@@ -28,6 +28,8 @@ class Request:
     tasks: Tasks
     method: str
     settings: Settings = field(default_factory=dict)
+    blur: float = 0.0
+    imbalance: float = 1.0
 
 
 Lookup = Callable[[Request], Sequence[Record]]

@@ -65,10 +65,11 @@ def conditions(records: Sequence[Record], varied: str | None = None) -> list[str
 
 def _cut(record: Record) -> str:
     """What is special about the stream: tasks of different sizes, or with images of each other's classes."""
-    stream = record.content["stream"]
     sizes = {len(task["labels"]) for task in record.content["tasks"]}
     text = f"; tasks of {max(sizes)} to {min(sizes)} classes" if len(sizes) > 1 else ""
-    return text + (f"; {100 * stream['blur']:g} % of each class in other tasks" if stream["blur"] else "")
+    blur, imbalance = record.mixing
+    text += f"; {100 * blur:g} % of each class in other tasks" if blur else ""
+    return text + (f"; the largest class {imbalance:g} times the smallest" if imbalance > 1 else "")
 
 
 def _changes(record: Record) -> str:

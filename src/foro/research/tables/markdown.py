@@ -18,16 +18,12 @@ TITLES: dict[Part, str] = {"paper": "paper", "ours": "ours", "difference": "diff
 def to_markdown(table: Table) -> str:
     """The table with its footnotes: for each quantity the paper's, ours and the difference, where there are any."""
     notes = Footnotes()
+    beside = any(cell.paper for cell in table.cells())
     lines = [f"### {table.number}: {table.title}", ""]
     for section in table.sections:
         if section.title:
             lines += [f"**{section.title}**", ""]
-        heads = [table.row_title, "ours by"]
-        for column, parts in zip(section.columns, section.parts, strict=True):
-            heads += [f"{column.title} {part}" for part in parts]
-        lines.append(_line(heads))
-        lines.append(_line(["---", "---", *["---:"] * (len(heads) - 2)]))
-        lines += [_line(_words(row, section, notes)) for row in section.rows]
+        lines += _table(table.row_title, section, notes) if beside else _ours(table.row_title, section, notes)
         lines.append("")
     lines += [f"{text}.  " for text in caption(table)]
     lines += [f"<sup>{letter}</sup> {text}.  " if letter else f"{text}.  " for letter, text in notes.lines()]
@@ -36,12 +32,41 @@ def to_markdown(table: Table) -> str:
 
 def caption(table: Table) -> list[str]:
     """What every reader of the table must know, as sentences without their points."""
+    beside = any(cell.paper for cell in table.cells())
+    there = f"{NONE}: not run"
+    if beside:
+        there = f"differences are ours less the paper's, where both are of the same stream; {there}, or not stated"
     return [
-        *([f"Paper: {CITATION}; {SETUP}"] if any(cell.paper for cell in table.cells()) else []),
-        "Ours: mean ± sample standard deviation over seeds; differences are ours less the paper's, where both are of "
-        f"the same stream; {NONE}: not run, or not stated",
+        *([f"Paper: {CITATION}; {SETUP}"] if beside else []),
+        f"Ours: mean ± sample standard deviation over seeds; {there}",
         *table.notes,
     ]
+
+
+def _table(title: str, section: Section, notes: Footnotes) -> list[str]:
+    """Lines of a section that has something of the paper."""
+    heads = [title, "ours by"]
+    for column, parts in zip(section.columns, section.parts, strict=True):
+        heads += [f"{column.title} {part}" for part in parts]
+    rows = [_words(row, section, notes) for row in section.rows]
+    return [_line(heads), _line(["---", "---", *["---:"] * (len(heads) - 2)]), *map(_line, rows)]
+
+
+def _ours(title: str, section: Section, notes: Footnotes) -> list[str]:
+    """Lines of a section of ours alone: the method stands once, and conditions that a row shares after its name."""
+    named = any(row.label != row.method for row in section.rows)
+    heads = [title, *(["by"] if named else []), *(column.title for column in section.columns)]
+    lines = [_line(heads), _line([*["---"] * (1 + named), *["---:"] * len(section.columns)])]
+    for row in section.rows:
+        marks = dict.fromkeys(f" <sup>{notes.mark(cell)}</sup>" for cell in row.cells if cell.ours)
+        shared = next(iter(marks)) if len(marks) == 1 else ""
+        first = [f"{row.label}{shared}", f"`{row.ours}`"] if named else [f"`{row.ours}`{shared}"]
+        words = [
+            part_text(cell, column, "ours", "" if shared else f" <sup>{notes.mark(cell)}</sup>")
+            for cell, column in zip(row.cells, section.columns, strict=True)
+        ]
+        lines.append(_line([*first, *words]))
+    return lines
 
 
 def part_text(cell: Cell, column: Column, part: Part, mark: str = "") -> str:
