@@ -200,6 +200,13 @@ def test_what_was_never_learned_is_named(tiny_backbone: Backbone) -> None:
     assert learner.head.samples == 32
 
 
+def test_an_image_that_comes_twice_is_unlearned_once(tiny_backbone: Backbone) -> None:
+    learner = Learner(tiny_backbone, **SMALL)
+    learner.learn(IMAGES, LABELS)
+    learner.unlearn([IMAGES[0], IMAGES[0], IMAGES[1]], [LABELS[0], LABELS[0], LABELS[1]])
+    assert learner.head.samples == len(learner.known) == 30
+
+
 def test_merging_counts_nothing_twice(tiny_backbone: Backbone) -> None:
     learner, more, apart = (Learner(tiny_backbone, **SMALL) for _ in range(3))
     learner.learn(IMAGES, LABELS)

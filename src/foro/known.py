@@ -57,9 +57,16 @@ class Known:
         numbers = {label: self._number(label, False) for label in dict.fromkeys(labels)}
         self._insert(first, rest, np.array([numbers[label] for label in labels], np.int32))
 
-    def missing(self, digests: Digests, labels: Sequence[Label]) -> list[int]:
-        """Positions of images that were not learned with their label, or not as often as they are asked for."""
-        return [position for position, place in enumerate(self._found(digests, labels)) if place is None]
+    def sort_unlearned(self, digests: Digests, labels: Sequence[Label]) -> tuple[list[int], list[int]]:
+        """Positions of images to unlearn, and of those that were never learned with their label.
+
+        An image that comes more often than it was learned is unlearned as often as it was.
+        """
+        found = self._found(digests, labels)
+        kept = [position for position, place in enumerate(found) if place is not None]
+        pairs = {(digests[each].tobytes(), labels[each]) for each in kept}
+        never = [each for each, label in enumerate(labels) if (digests[each].tobytes(), label) not in pairs]
+        return kept, never
 
     def remove(self, digests: Digests, labels: Sequence[Label]) -> None:
         """Takes images out that were unlearned, each once; one that is not there is passed over."""

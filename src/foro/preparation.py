@@ -178,20 +178,17 @@ def prepare_unlearn(learner: Learner, images: Images, labels: Sequence[Label]) -
         raise InputError(f"{len(images)} images came with {len(names)} labels")
     if learner.config.policy == "evolve":
         raise InputError("unlearning needs policy none or freeze: with evolve, old features cannot be made again")
-    called, digests = [name_of(images, position) for position in range(len(images))], None
+    called, digests = [name_of(images, each) for each in range(len(images))], None
     crops, _ = look(images, learner.backbone.preprocessing)
-    features = learner.features(crops)
     if learner.remembers:
         digests = crops.digests
-        if learner.knows_all and (missing := learner.known.missing(digests, names)):
-            kept = [position for position in range(len(names)) if position not in missing]
-            pairs = {(digests[each].tobytes(), names[each]) for each in kept}
-            # An image that comes twice was learned once, and is unlearned once.
-            if never := [each for each in missing if (digests[each].tobytes(), names[each]) not in pairs]:
+        if learner.knows_all:
+            kept, never = learner.known.sort_unlearned(digests, names)
+            if never:
                 raise NeverLearnedError(never, called)
-            features, digests = features[kept], digests[kept]
-            names, called = [names[each] for each in kept], [called[each] for each in kept]
-    return Unlearn(features, names, digests, images=called)
+            digests, called = digests[kept], [called[each] for each in kept]
+            crops, names = crops.take(kept), [names[each] for each in kept]
+    return Unlearn(learner.features(crops), names, digests, images=called)
 
 
 def prepare_merge(learner: Learner, other: Learner, again: bool) -> Merge | None:
