@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from foro import KnowledgeEncoder, LearnerConfig, load_backbone
-from foro.adaptation.adaptation import Adaptation, TaskAdaptation
-from foro.adaptation.search import Verdict, hold_classes_out, plan, positions_of, search
+from foro.adaptation.adaptation import Adaptation, TaskAdaptation, _plan
+from foro.adaptation.search import Verdict, hold_classes_out, positions_of, search
 from foro.features.cache import FeatureCache
 from foro.features.candidate import NEUTRAL, Candidate
 from foro.features.extractor import Extractor
@@ -34,11 +34,13 @@ from foro.research.protocol.streams import class_incremental
 BACKBONES = {"nano": ("nano", None), "vit-tiny-224": (VIT_TINY, None), "vit-tiny-112": (VIT_TINY, 112)}
 STREAMS = ",".join(
     [f"vit-tiny-112 cifar100 {seed}" for seed in range(4)]
-    + [f"vit-tiny-112 cub200 {seed}" for seed in range(3)]
-    + [f"nano cifar100 {seed}" for seed in range(2)]
+    + [f"nano cifar100 {seed}" for seed in range(3)]
+    + [f"vit-tiny-224 cifar100 {seed}" for seed in range(2)]
+    + [f"vit-tiny-112 cub200 {seed}" for seed in range(2)]
     + [f"nano cub200 {seed}" for seed in range(2)]
-    + ["vit-tiny-224 cifar100 0", "vit-tiny-224 cub200 0"]
+    + ["vit-tiny-224 cub200 0"]
 )
+TASKS = 10
 CHECKS = {
     "unseen images of searched classes (FoRo 0.1: any gain)": ("searched classes", "aside", "entropy"),
     "unseen classes alone": ("unseen classes", "held", "entropy"),
@@ -57,10 +59,9 @@ class Trial:
         kind, data, seed = name.split()
         place, size = BACKBONES[kind]
         dataset = images_of(data, options.train_per_class, options.test_per_class)
-        tasks = len(dataset.train.positions) // options.first_classes
-        stream = class_incremental(dataset, tasks, int(seed))
+        stream = class_incremental(dataset, TASKS, int(seed))
         self.first = stream.train(stream.tasks[0])
-        later = [stream.tasks[number] for number in range(options.classes // options.first_classes)]
+        later = stream.tasks[: options.classes * TASKS // len(dataset.train.positions)]
         self.train = [stream.train(task) for task in later]
         self.test = [stream.test(task) for task in later]
         self.backbone = load_backbone(place, image_size=size, threads=options.threads)
@@ -90,7 +91,7 @@ def adapt(trial: Trial, kind: str, price: float) -> dict[str, Any]:
     extractor = Extractor(trial.backbone)
     task = TaskAdaptation(extractor, trial.readout, trial.head.projection, config, Adaptation(), trial.seed)
     labels, generator = trial.first.labels, np.random.default_rng([trial.seed, 7])
-    planned = plan(price * len(labels), task.population, config.search_images, config.generations)
+    planned = _plan(config, len(labels), len(set(labels)))
     if planned is None:
         return {"kind": kind, "price": price, "planned": None}
     start = time.perf_counter()
@@ -138,7 +139,6 @@ def main() -> None:
     parser.add_argument("--streams", default=STREAMS, help="backbone, data set and seed, separated by commas")
     parser.add_argument("--kinds", default="gains,prompt")
     parser.add_argument("--prices", default="30", help="multiples of the first task's own passes")
-    parser.add_argument("--first-classes", type=int, default=10)
     parser.add_argument("--classes", type=int, default=100, help="of all tasks together")
     parser.add_argument("--train-per-class", type=int, default=30, help="CUB-200 has 8 here")
     parser.add_argument("--test-per-class", type=int, default=20, help="CUB-200 has 4 here")
@@ -148,7 +148,7 @@ def main() -> None:
     done = Path("runs/adaptation.jsonl")
     done.parent.mkdir(exist_ok=True)
     rows = [json.loads(line) for line in done.read_text().splitlines()] if done.exists() else []
-    shape = [options.first_classes, options.classes, options.train_per_class, options.test_per_class, options.size]
+    shape = [TASKS, options.classes, options.train_per_class, options.test_per_class, options.size]
     for name in options.streams.split(","):
         trial: Trial | None = None
         neutral: list[bool] | None = None

@@ -15,6 +15,7 @@ from foro.adaptation.fitness import Fitness
 from foro.adaptation.search import (
     FEWEST_GENERATIONS,
     FEWEST_IMAGES,
+    Plan,
     Verdict,
     hold_classes_out,
     plan,
@@ -101,15 +102,16 @@ def test_the_price_bounds_the_passes(passes: float, population: int, images: int
         assert found.images * found.generations * population <= passes
         assert min(images, FEWEST_IMAGES) <= found.images <= images
         assert min(generations, FEWEST_GENERATIONS) <= found.generations <= generations
-        if found.images > FEWEST_IMAGES:  # fewer images come first, then fewer generations
-            assert found.generations == generations
+        if found.generations > FEWEST_GENERATIONS:  # fewer generations come first, then fewer images
+            assert found.images == images
         if (found.images, found.generations) != (images, generations):  # and what may be spent, is
             assert (found.images + 1) * (found.generations + 1) * population > passes
 
 
 def test_plans_of_lessons() -> None:
     assert plan(3 * 80, 12, 300, 30) is None  # ten classes of eight images
-    assert plan(3 * 640, 12, 300, 30) is not None
+    assert plan(3 * 768, 12, 300, 30) is not None
+    assert plan(30 * 300, 12, 150, 30) == Plan(150, 5)
     assert plan(0, 12, 300, 30) is None
     free = plan(1e9, 12, 300, 30)
     assert free is not None

@@ -97,9 +97,10 @@ def _population(config: LearnerConfig) -> int:
 
 def _plan(config: LearnerConfig, images: int, classes: int) -> Plan | None:
     """The search on a first task; None where it has too little of anything."""
-    if classes < FEWEST_CLASSES or images < 2 * FEWEST_IMAGES:
+    if classes < FEWEST_CLASSES or images < 2 * min(FEWEST_IMAGES, config.search_images):
         return None
-    return plan(config.search_price * images, _population(config), config.search_images, config.generations)
+    most = min(config.search_images, images // 2)  # the others are to check on
+    return plan(config.search_price * images, _population(config), most, config.generations)
 
 
 def _checked(searched: int) -> int:

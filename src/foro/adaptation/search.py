@@ -18,12 +18,11 @@ from foro.util.progress import progress_bar
 FEWEST_CLASSES = 4
 """Two to search on and two to check on."""
 
-FEWEST_IMAGES = 32
+FEWEST_IMAGES = 64
 """Fewer images to search on would be fitted by heart."""
 
-FEWEST_GENERATIONS = 5
+FEWEST_GENERATIONS = 3
 """Below this a search has hardly begun."""
-
 
 DOUBT = 2.0
 """Standard errors that a gain must exceed: features that were learned with a wrong candidate cannot be made again."""
@@ -51,11 +50,13 @@ class Plan:
 def plan(passes: float, population: int, most_images: int, most_generations: int) -> Plan | None:
     """The search for a number of forward passes; None where they are too few for one.
 
-    Fewer images come first, then fewer generations.
+    Fewer generations come first, then fewer images: few images mislead, however long they are searched on.
     """
-    images = int(min(most_images, max(FEWEST_IMAGES, passes / (population * most_generations))))
-    generations = int(min(most_generations, passes / (population * images)))
-    return Plan(images, generations) if generations >= min(FEWEST_GENERATIONS, most_generations) else None
+    fewest = min(FEWEST_GENERATIONS, most_generations)
+    images = int(min(most_images, passes / (population * fewest)))
+    if images < min(FEWEST_IMAGES, most_images):
+        return None
+    return Plan(images, int(min(most_generations, passes / (population * images))))
 
 
 def search(
