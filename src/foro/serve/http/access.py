@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from functools import lru_cache
 from hashlib import sha256
 from typing import Literal
 from urllib.parse import urlsplit
@@ -63,16 +64,20 @@ class Access:
 
 def _check_host(host: bytes) -> None:
     """A page of the internet can make its own name point to this machine, but not hide that name from us."""
-    try:
-        name = urlsplit(f"//{host.decode('ascii')}").hostname or ""
-    except ValueError:
-        name = ""
-    if not is_loopback(name):
+    if not _is_local(host):
         raise Problem(
             421,
             "foreign-host",
             "without a token this service answers to localhost only: use http://localhost, or set one",
         )
+
+
+@lru_cache(16)
+def _is_local(host: bytes) -> bool:
+    try:
+        return is_loopback(urlsplit(f"//{host.decode('ascii')}").hostname or "")
+    except ValueError:
+        return False
 
 
 def _check_origin(headers: dict[bytes, bytes]) -> None:

@@ -109,22 +109,43 @@ async def _pieces(request: Request, most_megabytes: float) -> AsyncIterator[byte
     if total > limit:
         raise too_long
     total, stream = 0, request.stream()
-    clock = asyncio.get_running_loop().time
-    start = clock()
-    while True:
-        try:
-            left = start + LONGEST_READING + total / SLOWEST - clock()
-            piece = await asyncio.wait_for(anext(stream), left)
-        except StopAsyncIteration:
-            return
-        except asyncio.TimeoutError:
+    with _Patience() as patience:
+        while True:
+            try:
+                piece = await anext(stream)
+            except StopAsyncIteration:
+                return
+            except ClientDisconnect:
+                raise malformed("the connection was closed") from None
+            total += len(piece)
+            if total > limit:
+                raise too_long
+            patience.bytes = total
+            yield piece
+
+
+class _Patience:
+    """Ends the task that reads a body when that comes too slowly; one timer, however many pieces there are."""
+
+    def __enter__(self) -> _Patience:
+        self.bytes = 0
+        self._over = False
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self._start = self._loop.time()
+        self._look()
+        return self
+
+    def _look(self) -> None:
+        end = self._start + LONGEST_READING + self.bytes / SLOWEST
+        if end > self._loop.time():
+            self._timer = self._loop.call_at(end, self._look)
+        elif self._task is not None:
+            self._over = self._task.cancel()
+
+    def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
+        self._timer.cancel()
+        if self._over and kind is not None and issubclass(kind, asyncio.CancelledError):
             raise Problem(408, "too-slow", "the body comes too slowly", {"Connection": "close"}) from None
-        except ClientDisconnect:
-            raise malformed("the connection was closed") from None
-        total += len(piece)
-        if total > limit:
-            raise too_long
-        yield piece
 
 
 class _ImageForm:

@@ -32,6 +32,7 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.set_write_buffer_limits(0)  # or the last bytes of an answer could wait for ever, unnoticed
         if len(self.connections) > MOST_CONNECTIONS:
             self._refuse(503, "too-many-connections", "too many connections are open: try again in a moment")
         elif sum(_address(each) == _address(self) for each in self.connections) > MOST_FROM_ONE:

@@ -274,11 +274,13 @@ def _add_model_routes(app: FastAPI, service: Service) -> None:
 async def _while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
     """What the work finds; work for a client that has hung up is given up. A change that has begun is finished."""
     working, leaving = asyncio.create_task(work), asyncio.ensure_future(request.receive())
+    leaving.add_done_callback(lambda _: working.cancel())
     try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise malformed("the connection was closed")
-        return working.result()
+        return await working
+    except asyncio.CancelledError:
+        if leaving.done() and not leaving.cancelled():
+            raise malformed("the connection was closed") from None
+        raise
     finally:
         working.cancel()
         leaving.cancel()

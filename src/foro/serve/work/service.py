@@ -62,7 +62,8 @@ class Service:
 
     async def predict(self, snapshot: Snapshot, images: Sequence[bytes | None]) -> Ticket:
         """How likely each label of the snapshot is, for encoded images; or what is wrong with one."""
-        await asyncio.get_running_loop().run_in_executor(self.predictor.pool, self.decode.check, images)
+        if len(images) > 1:  # a single one is looked at when it is decoded
+            await asyncio.get_running_loop().run_in_executor(self.predictor.pool, self.decode.check, images)
         return await self.predictor.ask(snapshot, images)
 
     async def learn(
