@@ -54,5 +54,5 @@ def test_strict_learns_nothing(data: Path, tmp_path: Path) -> None:
 def test_unusual_images_alone_are_nothing_special(data: Path, tmp_path: Path) -> None:
     for name in BAD:
         (data / "1" / name).unlink()
-    ran = foro("learn", tmp_path / "model.foro", data, *NEW)
+    ran = foro("learn", tmp_path / "model.foro", data, *NEW, "--backbone", "nano")
     assert (ran.code, ran.err) == (0, "")

@@ -542,3 +542,15 @@ def test_help_has_examples_and_exit_codes() -> None:
         shown = foro(verb, "--help").out
         assert f"foro {verb} " in shown
         assert "--json" in shown
+
+
+def test_a_new_model_with_nano_hears_once_of_larger_backbones(tmp_path: Path, pictures: Path, tiny: Path) -> None:
+    usual, told_of = (*SMALL, "--held-out", 0), "--backbone vit_tiny_patch16_224.augreg_in21k_ft_in1k  (22 MB"
+    first = foro("learn", tmp_path / "m.foro", pictures / "one", *usual)
+    assert first.err.count("--backbone vit_") == 3
+    assert told_of in first.err
+    again = foro("learn", tmp_path / "m.foro", pictures / "two", "--held-out", 0)
+    assert (first.code, again.code, again.err) == (0, 0, "")
+    for number, more in enumerate((("--json",), ("--quiet",), ("--backbone", tiny), ("--backbone", "nano"))):
+        other = foro("learn", tmp_path / f"{number}.foro", pictures / "one", *usual, *more)
+        assert (other.code, told_of in other.err) == (0, False)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from foro.backbones.base import Backbone
 from foro.backbones.checkpoint import Checkpoint, read_checkpoint
-from foro.backbones.embedded import find_registered, registered_names
+from foro.backbones.embedded import find_edition, find_registered, registered_names
 from foro.backbones.graph.linear import Precision
 from foro.backbones.hub import download
 from foro.backbones.runtimes.microbatch import DEFAULT_MEMORY_BUDGET
@@ -32,11 +32,17 @@ def load_checkpoint(name: str | PathLike[str], *, revision: str | None = None) -
     """Weights and config of an embedded backbone, a local folder or file, or a full timm name.
 
     A full timm name such as ``vit_base_patch16_224.augreg_in1k`` is fetched from the Hugging Face hub into
-    its cache; ``revision`` pins a commit there.
+    its cache; ``revision`` pins a commit there. So is an earlier edition of an embedded backbone, such as ``nano@1``.
     """
     text, path = str(name), Path(name)
     if isinstance(name, str) and (loader := find_registered(name)):
         return loader()
+    if isinstance(name, str) and (found := find_edition(name)):
+        edition = found[1]
+        checkpoint = read_checkpoint(download(found[0], revision, edition.repository))
+        if checkpoint.fingerprint != edition.fingerprint:
+            raise BackboneError(f"{edition.repository} has other weights than those of {found[0]}")
+        return checkpoint
     if path.exists():
         return read_checkpoint(path)
     if not isinstance(name, str) or sep in text or "/" in text or path.suffix in _FILE_SUFFIXES:

@@ -9,8 +9,8 @@ from foro.backbones.timm_table import full_names
 from foro.errors import BackboneError, did_you_mean, first_line
 
 
-def download(name: str, revision: str | None = None) -> Path:
-    """Folder of ``timm/<name>`` in the cache, downloaded if it is not there yet."""
+def download(name: str, revision: str | None = None, repository: str | None = None) -> Path:
+    """Folder of a repository in the cache, ``timm/<name>`` if none is given; downloaded if it is not there yet."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import (
         EntryNotFoundError,
@@ -19,7 +19,7 @@ def download(name: str, revision: str | None = None) -> Path:
         RevisionNotFoundError,
     )
 
-    repository = f"timm/{name}"
+    repository = repository or f"timm/{name}"
     try:
         # The small file first: a wrong name costs nothing.
         for file in (CONFIG_FILE, WEIGHTS_FILE):

@@ -11,7 +11,7 @@ import numpy as np
 
 from foro.backbones.catalog import list_backbones, load_backbone, load_checkpoint
 from foro.backbones.checkpoint import CONFIG_FILE, WEIGHTS_FILE, Checkpoint
-from foro.backbones.embedded import find_registered
+from foro.backbones.embedded import find_edition, find_registered
 from foro.backbones.timm_table import timm_vits
 from foro.errors import BackboneError
 
@@ -56,13 +56,15 @@ def place_of(name: str) -> Place:
         return "embedded"
     if Path(name).exists():
         return "folder"
-    if "/" in name or "." not in name:
+    edition = find_edition(name)
+    if edition is None and ("/" in name or "." not in name):
         load_checkpoint(name)  # raises the error that explains the name
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
     try:
-        files = [try_to_load_from_cache(f"timm/{name}", file) for file in (CONFIG_FILE, WEIGHTS_FILE)]
+        repository = (edition and edition[1].repository) or f"timm/{name}"
+        files = [try_to_load_from_cache(repository, file) for file in (CONFIG_FILE, WEIGHTS_FILE)]
     except HFValidationError:
         raise BackboneError(f"there is no backbone named {name!r}") from None
     return "cache" if all(isinstance(file, str) for file in files) else "hub"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foro.backbones import Backbone, load_backbone
+from foro.backbones.embedded import find_edition, find_registered
 from foro.errors import BackboneError, InputError, ModelFileError
 
 
@@ -43,16 +44,26 @@ def taught_backbone(
         raise ModelFileError(f"{path} does not name its backbone")
     if type(image_size) is not int:
         raise ModelFileError(f"{path} says that its images have {image_size!r} pixels")
+    wanted, edition = source or name if backbone is None else backbone, find_edition(fingerprint[:64])
+    if backbone is None and edition and find_registered(edition[0]) is None:
+        wanted = edition[0]  # the short name has come to stand for a newer one
     try:
-        place, found = find_backbone(source or name if backbone is None else backbone, image_size)
+        place, found = find_backbone(wanted, image_size)
     except BackboneError as error:
         if backbone is not None:
             raise
+        if edition:
+            raise BackboneError(
+                f"{path} was taught with {edition[0]}, which is no longer part of FoRo: get it by foro backbone pull "
+                f"{edition[0]}, or say where it is by backbone=… or --backbone ({error})"
+            ) from None
         raise BackboneError(f"{path} needs {name}; say where it is by backbone=… or --backbone ({error})") from None
     if found.fingerprint != fingerprint:
         mine, theirs = _told_apart(str(fingerprint), found.fingerprint)
+        newer = backbone is None and find_registered(str(wanted)) is not None and name != found.name
+        what = f"; that edition of {wanted} is not in this version of FoRo: update it" if newer else ""
         raise ModelFileError(
-            f"{path} was taught with {name} (weights {mine}), not with {found.name} (weights {theirs})"
+            f"{path} was taught with {name} (weights {mine}), not with {found.name} (weights {theirs}){what}"
         )
     return place, found
 

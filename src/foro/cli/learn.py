@@ -147,7 +147,13 @@ def learn(
         end(planned.skipped, listed=not as_json)
         return
     recipe = Recipe(backbone, preset, image_size, seed, like, {**parse_settings(settings), **flags})
-    with opened(model, wait, backbone, recipe.create) as durable:
+    made: list[Learner] = []
+
+    def create() -> "Learner":
+        made.append(recipe.create())
+        return made[0]
+
+    with opened(model, wait, backbone, create) as durable:
         recipe.check(durable.learner, model)
         if portable:
             durable.learner.make_portable()
@@ -162,6 +168,8 @@ def learn(
         say_json({**content, "recovered": durable.recovered})
     else:
         _show(model, taught, learner, held_out)
+        if made and backbone is None and like is None:
+            _recommend()
     end(taught.skipped, listed=not as_json)
 
 
@@ -179,6 +187,18 @@ def _announce(cost: "Cost") -> None:
         return
     adaptation = f", {duration(cost.adaptation)} for an adaptation" if cost.adaptation else ""
     tell(f"{counted(cost.images, 'image')} to read, then about {duration(cost.features)} for features{adaptation}")
+
+
+def _recommend() -> None:
+    """Says once, of a new model with the embedded backbone, that there are better ones, and how to take one."""
+    from foro.backbones.inventory import RECOMMENDED
+    from foro.backbones.timm_table import timm_vits
+
+    lines = []
+    for name in RECOMMENDED[1:4]:
+        parameters = timm_vits()[name.partition(".")[0]]["parameters"]
+        lines.append(f"--backbone {name}  ({4 * parameters / 1e6:.0f} MB, downloaded once)")
+    tell("this model has nano, which is small and fast; a new one with a larger backbone is more often right:", lines)
 
 
 def _show(model: Path, taught: "Taught", learner: "Learner", held_out: float) -> None:
