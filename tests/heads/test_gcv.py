@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foro.heads.ridge import KnowledgeEncoder, packed
-from foro.heads.ridge.gcv import Spectrum, grid_index, grid_value, pilot
+from foro.heads.ridge.gcv import Spectrum, grid_index, grid_value
 from foro.heads.ridge.solver import MOST_FACTORISATIONS, Solver
 from foro.heads.ridge.statistics import Statistics
 
@@ -65,13 +65,14 @@ def test_the_slope_from_a_factor_is_the_slope_of_the_definition(monkeypatch: pyt
     solver = Solver(statistics, None, seed=0)
     Y = np.eye(4)[numbers]
     # As many orthogonal probes as dimensions make Hutchinson's estimate exact.
-    monkeypatch.setattr("foro.heads.ridge.solver.PROBES", size)
     monkeypatch.setattr(
         "foro.heads.ridge.solver._probes", lambda size, _seed: np.sqrt(size) * np.linalg.qr(H[:size].T)[0]
     )
     for index in (-2, 3, 8):
-        left, right = (np.log(gcv_by_definition(H, Y, grid_value(index + step))) for step in (-1e-4, 1e-4))
-        assert solver._slope(solver._factorise(grid_value(index))) == pytest.approx((right - left) / 2e-4, rel=1e-4)
+        left, here, right = (np.log(gcv_by_definition(H, Y, grid_value(index + step))) for step in (-1e-3, 0, 1e-3))
+        slope, curvature = solver._slope(solver._factorise(grid_value(index)))
+        assert slope == pytest.approx((right - left) / 2e-3, rel=1e-4)
+        assert curvature == pytest.approx((right - 2 * here + left) / 1e-6, rel=1e-3)
 
 
 @pytest.mark.parametrize("samples", [400, 700, 3000])
@@ -87,7 +88,7 @@ def test_large_matrices_get_the_best_of_the_grid_within_four_factorisations(samp
     spectrum = Spectrum.of_matrix(packed.unpack(encoder._statistics.gram, 1536), encoder._statistics)
     best = spectrum.gcv(grid_value(spectrum.best_index()))
     assert spectrum.gcv(grid_value(chosen)) <= best * 1.02
-    assert abs(pilot(encoder._statistics)[0] - spectrum.best_index()) <= 4  # the first guess is within a decade
+    assert abs(encoder._solver._guess(1.0) - spectrum.minimum()) <= 1
 
 
 def test_equal_values_choose_the_strongest() -> None:

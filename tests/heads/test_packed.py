@@ -53,3 +53,11 @@ def test_what_is_not_positive_definite_is_told() -> None:
     matrix = packed.zeros(4)
     packed.add_rows(matrix, np.ones((1, 4)), sign=-1.0)
     assert not packed.factorise(matrix, 4, 0.1, np.empty_like(matrix))
+
+
+@pytest.mark.parametrize("size", [4, 8, 12, 64])
+def test_every_second_row_and_column_is_a_packed_matrix(size: int) -> None:
+    rows = np.random.default_rng(size).standard_normal((size + 3, size))
+    matrix = packed.zeros(size)
+    packed.add_rows(matrix, rows)
+    assert np.allclose(packed.unpack(packed.every_second(matrix, size), size // 2), rows[:, ::2].T @ rows[:, ::2])

@@ -139,27 +139,57 @@ class Spectrum:
         scores = np.array([self.gcv(grid_value(index)) for index in indices])
         return indices[int(np.flatnonzero(scores <= scores.min() * (1 + TIE))[-1])]
 
-    def curvature(self, index: int) -> float:
-        """Second difference of log GCV per squared grid step; 0 at an end of what is possible."""
-        left, middle, right = (np.log(self.gcv(grid_value(index + step))) for step in (-2, 0, 2))
-        bend = float(left - 2 * middle + right) / 4
-        return bend if np.isfinite(bend) else 0.0
+    def minimum(self) -> float:
+        """Where on the grid GCV is lowest, between the indices too."""
+        index = self.best_index()
+        left, middle, right = (np.log(self.gcv(grid_value(index + step))) for step in (-1, 0, 1))
+        bend = float(left - 2 * middle + right)
+        if not np.isfinite(bend) or bend <= 0:  # at an end of what is possible
+            return index
+        return index - float(right - left) / 2 / bend
 
 
-PILOT_SIZE = 1024
-"""Largest Gram matrix whose eigenvalues are computed: about 5 % of a Cholesky factorisation at M = 8192."""
+SPECTRAL_SIZE = 1024
+"""Largest Gram matrix that is solved by its eigenvalues: about 5 % of a Cholesky factorisation at M = 8192."""
+
+PILOT_SIZE = 512
+"""Largest Gram matrix whose eigenvalues are computed to search for γ."""
+
+MOST_AHEAD = 4.0
+"""Steps of the grid that a guess may be away from what it is made of."""
 
 
-def pilot(statistics: Statistics, share: float = 1.0) -> tuple[int, float]:
-    """A first guess of the best grid index and of the curvature there, from the first features alone.
+def halves(statistics: Statistics) -> list[Statistics]:
+    """Those of every second feature, of every fourth and so on; the smallest first, and none for an odd size.
 
-    Random features are exchangeable: the leading corner of G is the Gram matrix of a smaller projection, whose
-    eigenvalues, and with them the best γ, are smaller by the ratio of the traces. For others it is only a guess.
+    Every second feature has all kinds of them, whatever the order in which a projection has them.
     """
+    found = [statistics]
+    while found[0].size > PILOT_SIZE // 2 and found[0].size % 4 == 0:
+        whole, half = found[0], Statistics(found[0].size // 2)
+        assert whole.gram is not None
+        half.samples, half.counts, half.cross = whole.samples, whole.counts, np.asfortranarray(whole.cross[::2])
+        half.gram = packed.every_second(whole.gram, whole.size)
+        found.insert(0, half)
+    return found[:-1]
+
+
+def extrapolated(places: list[float]) -> float:
+    """Where the best γ of twice as many features should be, from those of 1/4, 1/2 and all of them.
+
+    It moves slowly and smoothly, along a parabola over the logarithm of their number.
+    """
+    last = places[-1]
+    ahead = last - places[-2] if len(places) > 1 else 0.0
+    if len(places) > 2:
+        ahead += last - 2 * places[-2] + places[-3]
+    return last + float(np.clip(ahead, -MOST_AHEAD, MOST_AHEAD))
+
+
+def pilot(statistics: Statistics, share: float = 1.0) -> float:
+    """Where on the grid the best γ of few features is, by eigenvalues; of many, that of the first of them."""
     assert statistics.gram is not None
-    size = min(PILOT_SIZE, statistics.size // 2)
-    block = packed.leading_block(statistics.gram, statistics.size, size)
-    spectrum = Spectrum.of_matrix(block, statistics, share)
-    index, part = spectrum.best_index(), float(np.trace(block))
-    ratio = statistics.trace / part if part > 0 else 1.0
-    return index + grid_index(ratio), spectrum.curvature(index)
+    if statistics.size <= PILOT_SIZE:
+        return Spectrum.of_matrix(packed.unpack(statistics.gram, statistics.size), statistics, share).minimum()
+    block = packed.leading_block(statistics.gram, statistics.size, PILOT_SIZE // 2)
+    return Spectrum.of_matrix(block, statistics, share).minimum()

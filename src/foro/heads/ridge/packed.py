@@ -79,6 +79,22 @@ def leading_block(packed: Float64, size: int, block: int) -> Float64:
     return np.asarray(lower + np.tril(lower, -1).T)
 
 
+def every_second(packed: Float64, size: int) -> Float64:
+    """The packed matrix of size M / 2 of every second row and column, M a multiple of 4."""
+    if size % 4:
+        raise ValueError(f"the size must be a multiple of 4, not {size}")
+    quarter = size // 4
+    columns = _columns(packed, size)[:, ::2]
+    trailing, leading = columns[::2], columns[1::2]
+    out = zeros(size // 2)
+    thinned = _columns(out, size // 2)
+    for number in range(quarter):  # a column has the trailing half down to its diagonal, and then the leading one
+        diagonal = quarter + number + 1
+        thinned[:diagonal, number] = trailing[:diagonal, number]
+        thinned[diagonal:, number] = leading[diagonal - 1 :, number]
+    return out
+
+
 def unpack(packed: Float64, size: int) -> Float64:
     """The whole dense matrix (M, M)."""
     upper = np.empty((size, size), order="F")
