@@ -1,6 +1,6 @@
 """Is a backbone with int8 weights as good, and how much faster? Beside float32, the same images and head.
 
-    python benchmarks/precision.py [--train-per-class 8] [--test-per-class 5]
+    python benchmarks/precision.py [--train-per-class 8] [--test-per-class 5] [--image-size 224]
 
 ViT-Ti/16 on a subset of CIFAR-100, weights quantised per channel and activations as they come. Worth offering from
 1.3 times the speed within 0.5 points. Seconds are of processors; the accuracies are of the same test images.
@@ -28,15 +28,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--train-per-class", type=int, default=8)
     parser.add_argument("--test-per-class", type=int, default=5)
+    parser.add_argument("--image-size", type=int, default=224)
     options = parser.parse_args()
     data = cifar(options.train_per_class, options.test_per_class)
     images = len(data.train) + len(data.test)
-    table = Table(title=f"ViT-Ti/16, CIFAR-100, {options.train_per_class} / {options.test_per_class} images a class")
+    size = f"{options.train_per_class} / {options.test_per_class} images a class"
+    table = Table(title=f"ViT-Ti/16 at {options.image_size} px, CIFAR-100, {size}")
     for heading in ("", "images a second of a processor", "ratio", "accuracy", "points"):
         table.add_column(heading, justify="right" if heading else "left")
     first: tuple[float, np.ndarray] | None = None
     for precision in ("float32", "int8"):
-        learner = Learner(load_backbone(VIT_TINY, precision=precision), projection_dim=2048)
+        learner = Learner(
+            load_backbone(VIT_TINY, image_size=options.image_size, precision=precision), projection_dim=2048
+        )
         start = time.process_time()
         train, test = (learner.features(part.images) for part in (data.train, data.test))
         speed = images / (time.process_time() - start)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from huggingface_hub import constants
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
@@ -122,7 +123,7 @@ def test_labels_are_put_into_words() -> None:
 def test_a_text_to_image_model_that_is_not_there_is_one_sentence(
     tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(BackboneError, match=r"nobody/nothing (cannot be loaded|needs more packages)") as caught:
         text_to_image("nobody/nothing", ["cat"], "a photo of a {}", 1, (0,))
     assert "\n" not in str(caught.value)
