@@ -10,13 +10,13 @@ classes decides whether it was right to keep it. Done streams are kept in runs/a
 from __future__ import annotations
 
 import argparse
-import json
 import time
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import VIT_TINY, images_of
+from common import BACKBONES, images_of, remembered
 from rich.console import Console
 from rich.table import Table
 
@@ -31,7 +31,6 @@ from foro.images.samples import Samples, stratified
 from foro.research.methods.cached_learner import CachedExtractor
 from foro.research.protocol.streams import class_incremental
 
-BACKBONES = {"nano": ("nano", None), "vit-tiny-224": (VIT_TINY, None), "vit-tiny-112": (VIT_TINY, 112)}
 STREAMS = ",".join(
     [f"vit-tiny-112 cifar100 {seed}" for seed in range(4)]
     + [f"nano cifar100 {seed}" for seed in range(3)]
@@ -145,24 +144,19 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=2048, help="M")
     parser.add_argument("--threads", type=int)
     options = parser.parse_args()
-    done = Path("runs/adaptation.jsonl")
-    done.parent.mkdir(exist_ok=True)
-    rows = [json.loads(line) for line in done.read_text().splitlines()] if done.exists() else []
+    rows = []
     shape = [TASKS, options.classes, options.train_per_class, options.test_per_class, options.size]
     for name in options.streams.split(","):
-        trial: Trial | None = None
-        neutral: list[bool] | None = None
+        trial = cache(partial(Trial, name, options))
+        right = remembered("adaptation.jsonl", [name, shape], lambda trial=trial: trial().right(NEUTRAL).tolist())
         for kind in options.kinds.split(","):
             for price in map(float, options.prices.split(",")):
                 key = [name, shape, kind, price]
-                if any(row["key"] == key for row in rows):
-                    continue
-                trial = trial or Trial(name, options)
-                neutral = neutral or trial.right(NEUTRAL).tolist()
-                rows.append({"key": key, "neutral": neutral, **adapt(trial, kind, price)})
-                with done.open("a") as file:
-                    file.write(json.dumps(rows[-1]) + "\n")
-    show([row for row in rows if row["key"][1] == shape])
+                found = remembered(
+                    "adaptation.jsonl", key, lambda trial=trial, kind=kind, price=price: adapt(trial(), kind, price)
+                )
+                rows.append({"key": key, "neutral": right, **found})
+    show(rows)
 
 
 def show(rows: list[dict[str, Any]]) -> None:

@@ -1,26 +1,29 @@
 """How good and how fast is the embedded backbone? Beside the same shape untrained, raw pixels, and a real ViT-Ti/16.
 
 python benchmarks/nano.py
+python benchmarks/nano.py --backbone nano nano@1   # editions beside each other
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
-from common import VIT_TINY, cifar, run, with_features
+from common import VIT_TINY, cifar, images_of, run, with_features
 from rich.console import Console
 from rich.table import Table
 
 from foro import KnowledgeEncoder
 from foro.backbones import Backbone, Checkpoint, load_backbone, load_checkpoint
 from foro.features.extractor import Extractor
+from foro.features.readout import Readout
+from foro.research.datasets.dataset import Dataset
 from foro.research.datasets.registry import load_dataset
 from foro.research.protocol.streams import Stream, class_incremental
 
-Features = Callable[[np.ndarray], np.ndarray]
+SIZE = 8192
 
 
 def untrained(checkpoint: Checkpoint, seed: int = 0) -> Checkpoint:
@@ -35,20 +38,30 @@ def untrained(checkpoint: Checkpoint, seed: int = 0) -> Checkpoint:
     return Checkpoint.from_tensors(tensors, checkpoint.config)
 
 
-def of_backbone(backbone: Backbone) -> Features:
-    extractor = Extractor(backbone)
-    return lambda images: np.concatenate([layers[:, -1] for layers in extractor.layers(images, None)])
-
-
 def of_pixels(images: np.ndarray) -> np.ndarray:
     return images.reshape(len(images), -1) / 255.0
 
 
-def accuracy(stream: Stream, features: Features, projection_dim: int | None) -> str:
-    seen = with_features(stream, features)
-    encoder = KnowledgeEncoder(seen.dataset.train.images.shape[1], projection_dim)
-    average, forgetting = run(seen, encoder.absorb, encoder.predict)
+def accuracy(stream: Stream, backbone: Backbone | None) -> str:
+    """A and forgetting of the default readout of a backbone at M = 8192; None: of raw pixels, with no projection."""
+    if backbone is None:
+        features, encoder = of_pixels, KnowledgeEncoder(stream.dataset.train.images[0].size, None)
+    else:
+        readout, extractor = Readout.of("groups", backbone), Extractor(backbone)
+        encoder = KnowledgeEncoder(readout.features, SIZE, blocks=readout.blocks(SIZE))
+        features = lambda images: np.concatenate(list(extractor.features(images, readout)))  # noqa: E731
+    average, forgetting = run(with_features(stream, features), encoder.absorb, encoder.predict)
     return f"{average:.1f} % ({forgetting:.1f})"
+
+
+def birds(classes: int) -> Dataset:
+    """The first classes of CUB-200: photographs of the user's kind."""
+    whole = images_of("cub200", 8, 4)
+    chosen = set(whole.classes[:classes])
+    train, test = (
+        part.take(np.flatnonzero([label in chosen for label in part.labels])) for part in (whole.train, whole.test)
+    )
+    return replace(whole, train=train, test=test)
 
 
 def images_per_second(backbone: Backbone, count: int = 512) -> float:
@@ -67,31 +80,37 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--train-per-class", type=int, default=50, help="of CIFAR-100, which itself has 500")
     parser.add_argument("--test-per-class", type=int, default=20, help="of CIFAR-100, which itself has 100")
-    parser.add_argument("--backbone", default="nano")
+    parser.add_argument("--backbone", nargs="+", default=["nano"], help="names or folders, a row each")
     parser.add_argument("--without-vit-tiny", action="store_true", help="leave out the slow row")
     options = parser.parse_args()
-    objects = class_incremental(cifar(options.train_per_class, options.test_per_class), tasks=10)
-    digits = class_incremental(load_dataset("digits"), tasks=5)
-    checkpoint = load_checkpoint(options.backbone)
-    rows: list[tuple[str, Features, Backbone | None, int | None]] = []
-    for name, backbone in [
-        (options.backbone, load_backbone(checkpoint)),
-        (f"{options.backbone}, untrained", load_backbone(untrained(checkpoint))),
-        *([] if options.without_vit_tiny else [("ViT-Ti/16", load_backbone(VIT_TINY))]),
-    ]:
-        rows.append((name, of_backbone(backbone), backbone, 8192))
-    rows.insert(2, ("raw pixels, linear", of_pixels, None, None))
-    table = Table(title="Policy none, γ auto: average accuracy (forgetting) after the last task")
+    streams = {
+        "CIFAR-100, T = 10": class_incremental(cifar(options.train_per_class, options.test_per_class), tasks=10),
+        "CUB-200, T = 4": class_incremental(birds(20), tasks=4),
+        "digits, T = 5": class_incremental(load_dataset("digits"), tasks=5),
+    }
+    checkpoints = {name: load_checkpoint(name) for name in options.backbone}
+    first = options.backbone[0]
+    rows: dict[str, Backbone | None] = {name: load_backbone(each) for name, each in checkpoints.items()}
+    rows[f"{first}, untrained"] = load_backbone(untrained(checkpoints[first]))
+    rows["raw pixels, linear"] = None
+    if not options.without_vit_tiny:
+        rows["ViT-Ti/16"] = load_backbone(VIT_TINY)
+    table = Table(title=f"Nothing evolved, γ auto, M = {SIZE}: average accuracy (forgetting) after the last task")
     table.add_column("features")
-    for heading in ("CIFAR-100, T = 10", "digits, T = 5", "images a second"):
+    for heading in (*streams, "images a second"):
         table.add_column(heading, justify="right")
-    for name, features, backbone, size in rows:
-        speed = "" if backbone is None else f"{images_per_second(backbone):.0f}"
-        table.add_row(name, accuracy(objects, features, size), accuracy(digits, features, size), speed)
+    for name, backbone in rows.items():
+        # Photographs have many sizes: their pixels are no features.
+        shown = [
+            accuracy(each, backbone) if backbone or isinstance(each.dataset.train.images, np.ndarray) else ""
+            for each in streams.values()
+        ]
+        table.add_row(name, *shown, "" if backbone is None else f"{images_per_second(backbone):.0f}")
     console = Console(width=120)
-    console.print(objects.dataset.description, digits.dataset.description, sep="\n")
+    console.print(*(each.dataset.description for each in streams.values()), sep="\n")
     console.print(table)
-    console.print(f"{load_backbone(checkpoint).name}, weights {checkpoint.fingerprint}")
+    for checkpoint in checkpoints.values():
+        console.print(f"{checkpoint.name}, weights {checkpoint.fingerprint}")
 
 
 if __name__ == "__main__":

@@ -9,13 +9,12 @@ Layers are computed once and kept in runs/features; a row that is there is not c
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
+from functools import cache, partial
 
 import numpy as np
-from common import BACKBONES, images_of, layers
+from common import BACKBONES, images_of, layers, remembered
 from rich.console import Console
 from rich.table import Table
 
@@ -47,32 +46,28 @@ def main() -> None:
     parser.add_argument("--test-per-class", type=int, default=20, help="CUB-200 has 4 here")
     parser.add_argument("--threads", type=int, default=None)
     options = parser.parse_args()
-    done = Path("runs/readout.jsonl")
-    done.parent.mkdir(exist_ok=True)
-    rows = [json.loads(line) for line in done.read_text().splitlines()] if done.exists() else []
-    wanted = []
+    rows = []
     for each in options.sets.split(","):
         name, data = each.split()
         place, size = BACKBONES[name]
         dataset = images_of(data, options.train_per_class, options.test_per_class)
         backbone = load_backbone(place, image_size=size, threads=options.threads)
-        read = None
+        read = cache(partial(layers, backbone, dataset))
+
+        def accuracy(readout: Readout, seed: int, read=read, dataset=dataset) -> float:
+            blocks = () if readout.together else readout.blocks(options.size)
+            head = KnowledgeEncoder(readout.features, options.size, seed=seed, blocks=blocks)
+            train, test = read()
+            head.absorb(readout(train), dataset.train.labels)
+            answers = zip(head.predict(readout(test)), dataset.test.labels, strict=True)
+            return 100 * float(np.mean([answer == label for answer, label in answers]))
+
         for title, readout in readouts(backbone):
             for seed in range(options.seeds):
                 key = [each, dataset.description, options.size, title, seed]
-                wanted.append(key)
-                if any(row["key"] == key for row in rows):
-                    continue
-                read = read or layers(backbone, dataset)
-                blocks = () if readout.together else readout.blocks(options.size)
-                head = KnowledgeEncoder(readout.features, options.size, seed=seed, blocks=blocks)
-                head.absorb(readout(read[0]), dataset.train.labels)
-                answers = zip(head.predict(readout(read[1])), dataset.test.labels, strict=True)
-                accuracy = 100 * float(np.mean([answer == label for answer, label in answers]))
-                rows.append({"key": key, "accuracy": accuracy, "gamma": head.regularisation_used})
-                with done.open("a") as file:
-                    file.write(json.dumps(rows[-1]) + "\n")
-    show([row for row in rows if row["key"] in wanted], options.size)
+                value = remembered("readout.jsonl", key, partial(accuracy, readout, seed))
+                rows.append({"key": key, "accuracy": value})
+    show(rows, options.size)
 
 
 def show(rows: list[dict], size: int) -> None:
