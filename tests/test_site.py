@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -20,6 +21,7 @@ from typer.main import get_command
 
 import foro
 from foro.cli.app import NAMES, app
+from tests.command_line import foro as run
 from tests.test_docs import DOCS, blocks
 
 pytestmark = pytest.mark.xdist_group("site")
@@ -107,17 +109,21 @@ def foro_lines(page: Path) -> list[list[str]]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_on_a_page_is_one(page: Path) -> None:
     """Names, arguments and options are those of the commands; what they do is tested elsewhere."""
-    group: Any = get_command(app)
     for words in foro_lines(page):
-        if "--help" in words or words[0].startswith("-"):
-            continue
-        context = group.context_class(group, info_name="foro")
-        command = group.get_command(context, words[0])
-        while hasattr(command, "commands"):
-            words = words[1:]
-            command = command.commands[words[0]]
-        parser = command.make_parser(command.context_class(command, info_name=words[0], parent=context))
-        parser.parse_args(args=words[1:])
+        if "--help" not in words and not words[0].startswith("-"):
+            parsed(words)
+
+
+def parsed(words: list[str]) -> None:
+    """Fails for a command, an argument or an option that does not exist."""
+    group: Any = get_command(app)
+    context = group.context_class(group, info_name="foro")
+    command = group.get_command(context, words[0])
+    while hasattr(command, "commands"):
+        words = words[1:]
+        command = command.commands[words[0]]
+    parser = command.make_parser(command.context_class(command, info_name=words[0], parent=context))
+    parser.parse_args(args=words[1:])
 
 
 @pytest.fixture(scope="module")
@@ -160,3 +166,94 @@ def test_the_program_of_the_first_page_runs(
     (program,) = blocks(DOCS / "first-model.md")
     exec(compile(program, "first-model.md", "exec"), {"__name__": "docs"})
     assert capsys.readouterr().out.startswith("['cat'] ")
+
+
+NOT_RUN = {
+    "vit_": "needs weights that are not here",
+    "--engine ray": "tests/cluster runs it",
+    "foro serve": "tests/serve runs it",
+    "foro demo": "tests/verbs runs it",
+    "foro experiment run": "tests/research runs it, on less",
+    "foro experiment table": "tests/research runs it, on less",
+    "foro experiment figure": "tests/research runs it, on less",
+    "foro experiment report": "tests/research runs it",
+}
+"""Examples of the command reference that are only read here, by what they contain, and why."""
+
+
+def reference() -> list[str]:
+    """Lines of the examples of the generated command reference that run ``foro``."""
+    pytest.importorskip("mkdocs", reason="needs the dev extra")
+    sys.path.insert(0, str(DOCS))
+    try:
+        import site_pages
+    finally:
+        sys.path.remove(str(DOCS))
+    shell = re.findall(r"^```sh\n(.*?)^```$", site_pages.commands_page(), re.DOTALL | re.MULTILINE)
+    return [line for block in shell for line in block.splitlines() if "foro " in line]
+
+
+def in_shell(line: str) -> list[str]:
+    """Words after ``foro``, without what stands before and after it in a pipe."""
+    (part,) = (each.strip() for each in re.split(r"\s\|\s", line) if re.match(r"(FORO_\w+=\S+ )*foro ", each.strip()))
+    words = shlex.split(part[part.index("foro ") :], comments=True)[1:]
+    return words[: words.index(">")] if ">" in words else words
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folders, lists and models that the examples of the command reference speak of, the models small."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    tones = {"cat": 20, "dog": 60, "Maine Coon": 100, "main coon": 140, "puppy": 180, "-1": 200, "door": 220}
+
+    def write(path: str, label: str) -> None:
+        place = tmp_path / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        noise = random.integers(0, 50, (40, 40, 3))
+        Image.fromarray(np.uint8(np.array([tones[label], 120, 255 - tones[label]]) * 0.8 + noise)).save(place)
+
+    for label in ("cat", "dog", "Maine Coon", "main coon", "puppy"):
+        for number in range(1, 9):
+            write(f"pets/{label}/{number}.jpg", label)
+            write(f"pets-test/{label}/{number}.jpg", label)
+        write(f"north/{label}/1.jpg", label)
+    for number in range(3):
+        write(f"photos/new/{number}.jpg", "cat")
+        write(f"numbers/-1/{number}.jpg", "-1")
+        write(f"numbers/door/{number}.jpg", "door")
+    for name in ("who.jpg", "door.jpg", "1.jpg"):
+        write(name, "door")
+    write("polly.jpg", "puppy")
+    for source, copy in (("cat/3", "corrected/dog/3"), ("cat/7", "mistakes/cat/7")):
+        (tmp_path / copy).parent.mkdir(parents=True)
+        shutil.copy(f"pets/{source}.jpg", f"{copy}.jpg")
+    Path("parrots.csv").write_text("path,label\npolly.jpg,parrot\n")
+    Path("withdrawn.csv").write_text("path,label\npets/cat/8.jpg,cat\n")
+    Path("pets-test.csv").write_text("path,label\npets-test/cat/1.jpg,cat\npets-test/dog/1.jpg,dog\n")
+    small = ("--set", "projection_dim=64", "--held-out", "0", "--quiet")
+    for model, data in (("pets", "pets-test"), ("numbers", "numbers")):
+        assert run("learn", f"{model}.foro", data, *small).code == 0
+    for copy in ("south", "week1", "week2", "week3", "old", "new", "nano", "vit"):
+        shutil.copy("pets.foro", f"{copy}.foro")
+    return tmp_path
+
+
+def test_the_examples_of_the_command_reference_run(shop: Path) -> None:
+    """In their order, as they stand; those that are run by other tests, or need what is not here, are read alone."""
+    lines, ran = reference(), 0
+    assert len(lines) >= 60
+    stdin = {"camera": '{"path": "1.jpg", "label": "open"}\n', "find": "photos/new/1.jpg\n"}
+    for line in lines:
+        if any(part in line for part in NOT_RUN):
+            continue
+        done = run(*in_shell(line), stdin=stdin.get(line.split()[0], ""))
+        assert done.code == 0, (line, done.out, done.err)
+        ran += 1
+    assert ran >= 35
+    assert (shop / "pets.onnx").is_file()
+
+
+def test_the_other_examples_of_the_command_reference_are_commands() -> None:
+    for line in reference():
+        parsed(in_shell(line))
