@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +16,9 @@ from foro.changes import Change, Forget, Restore
 from foro.errors import FoRoWarning, InputError, ModelFileError, NothingToUndoError, NotSavedError
 from foro.files import write_model
 from foro.files.history import History, undo_limit
-from foro.files.journal import Group, JournalWriter, Record, journal_path
+from foro.files.journal import Group, JournalWriter, Record, copied_aside, journal_path
 from foro.files.recovery import Recovery, change_record, corrected_record, is_damaged, recover
+from foro.files.thumbnails import Thumbnails
 from foro.images.load import Images
 from foro.learner import Learner
 from foro.ledger import Event, now
@@ -71,6 +71,7 @@ class DurableLearner:
         self._unsaved = False
         self._closed = False
         self._history = History(path, undo_limit())
+        self.thumbnails = Thumbnails(path)
 
     @classmethod
     def open(
@@ -142,15 +143,16 @@ class DurableLearner:
             if journal.exists():
                 said = [f"{path}: a change that was interrupted is discarded"]
                 if is_damaged(journal):
-                    said.append(f"{_copied_aside(journal)} has what could not be used")
+                    said.append(f"{copied_aside(journal)} has what could not be used")
         damaged = found is not None and found.damaged
         if damaged or (found is not None and found.foreign):
-            said.append(f"{_copied_aside(journal)} has what could not be used")
+            said.append(f"{copied_aside(journal)} has what could not be used")
         # A journal of which the model file has everything already is removed, as the save would have done.
         start, end = (found.start, found.end) if found is not None and found.replayed else (0, 0)
         durable = cls(path, learner, JournalWriter(journal, _header(learner, new), start, end), resources)
         resources.callback(durable._journal.close)
         durable.recovered = "; ".join(said) or None
+        durable.thumbnails.sweep(learner.known)  # a crash may have come between
         filled = new and learner.head.samples > 0
         durable._unsaved = filled or (found is not None and found.replayed > 0)
         if damaged or filled:
@@ -212,6 +214,7 @@ class DurableLearner:
         with self._journal.group() as group:
             _write_part(group, change.features, change.labels)
             self._make(change, key, result, group)
+        self.thumbnails.sweep(self.learner.known)
 
     def forget(self, label: Label, *, key: str | None = None) -> None:
         """Never predicts the label again, as ``Learner.forget`` does."""
@@ -265,6 +268,7 @@ class DurableLearner:
         with uninterrupted(), self._both_or_none(None):
             self.learner = earlier
             self._save(journalled=False)
+        self.thumbnails.sweep(self.learner.known)
         return undone
 
     @property
@@ -390,10 +394,3 @@ def _header(learner: Learner, new: bool) -> Record:
     arrays, metadata = learner.state()
     metadata["ledger"] |= {"stamp": learner.ledger.stamp, "previous": learner.ledger.previous}
     return Record({**fields, "model": metadata}, arrays)
-
-
-def _copied_aside(journal: Path) -> Path:
-    number = 1
-    while (aside := journal.with_name(f"{journal.name}.{number}")).exists():
-        number += 1
-    return Path(shutil.copy2(journal, aside))

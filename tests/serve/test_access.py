@@ -28,10 +28,17 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, tiny_backbone: Backbone) -
         yield client
 
 
-READING = [("GET", "/v1/classes"), ("GET", "/v1/report"), ("GET", "/metrics"), ("POST", "/v1/predict")]
+READING = [
+    ("GET", "/v1/classes"),
+    ("GET", "/v1/report"),
+    ("GET", "/v1/review"),
+    ("GET", "/metrics"),
+    ("POST", "/v1/predict"),
+]
 TEACHING = [
     ("GET", "/v1/model"),
     ("GET", "/v1/onnx"),
+    ("GET", "/v1/thumbnails/nobody"),
     ("POST", "/v1/learn"),
     ("POST", "/v1/merge"),
     ("POST", "/v1/undo"),

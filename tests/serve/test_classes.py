@@ -85,6 +85,21 @@ def test_a_class_is_called_something_else(tmp_path: Path, tiny_backbone: Backbon
         assert known == {"calm/level": 6, "wide": 12}
 
 
+def test_says_what_is_confused_and_what_would_help(fresh: httpx.Client) -> None:
+    assert fresh.get("/v1/review").json()["needs"] == []
+    for label, kind, seed in (("flat", 0, 0), ("level", 0, 5), ("steep", 1, 0)):
+        learn(fresh, label, stripes(kind, 8, seed=seed))
+    found = fresh.get("/v1/review").json()
+    first = found["confusable"][0]
+    assert {first["first"], first["second"]} == {"flat", "level"}
+    assert (first["images"], found["more"]) == (16, 5)
+    assert 0.5 <= first["confused"] <= 16
+    assert found["needs"][-1]["label"] == "steep"
+    assert all(0 <= each["mistakes_after"] <= each["mistakes"] <= 1 for each in found["needs"])
+    learn(fresh, "wide", stripes(2, 8))
+    assert len(fresh.get("/v1/review").json()["needs"]) == 4
+
+
 def test_unknown_labels_are_told(client: httpx.Client) -> None:
     for address in ("/v1/classes/nobody", "/v1/classes/%FF", "/v1/classes/a%0Ab", "/v1/classes/a%2Fb"):
         assert client.delete(address).status_code == 404

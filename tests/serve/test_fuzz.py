@@ -27,6 +27,8 @@ OPERATIONS = [
     ("POST", "/v1/predict"),
     ("POST", "/v1/learn"),
     ("GET", "/v1/classes"),
+    ("GET", "/v1/review"),
+    ("GET", "/v1/thumbnails/{label}"),
     ("POST", "/v1/classes/{label}/restore"),
     ("POST", "/v1/classes/{label}/rename"),
     ("DELETE", "/v1/classes/{label}"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import io
 import os
 import shutil
 import threading
@@ -10,10 +11,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 import httpx
+import numpy as np
 import pytest
 from PIL import Image
 
 from foro.backbones import Backbone
+from foro.durable import DurableLearner
+from foro.files import thumbnails
 from foro.learner import Learner
 from foro.serve.problems import Problem
 from tests.conftest import textures
@@ -140,6 +144,44 @@ def test_the_last_change_can_be_taken_back(tmp_path: Path, tiny_backbone: Backbo
 @pytest.mark.parametrize("key", ["", "x" * 201, "a b", "tab\there"])
 def test_a_bad_key_is_told(client: httpx.Client, key: str) -> None:
     check_problem(learn(client, "flat", stripes(0, 1), **{"Idempotency-Key": key}), 422, "bad-request")
+
+
+def test_thumbnails_are_kept_if_asked_for_and_go_with_what_is_taken_back(
+    tmp_path: Path, tiny_backbone: Backbone
+) -> None:
+    folder = tmp_path / "stripes.foro.thumbnails"
+    images = stripes(0, 3)
+    with running(tmp_path, tiny_backbone) as (client, _):
+        learn(client, "flat", images)
+        assert not folder.exists()
+        assert client.get("/v1/thumbnails/flat").json() == {"thumbnails": []}
+    with running(tmp_path, tiny_backbone, keep_thumbnails=True) as (client, _):
+        assert client.get("/v1/classes").json()["thumbnails"]
+        learn(client, "flat", stripes(0, 2, seed=1))
+        learn(client, "a/b", stripes(1, 2))
+        (first, second) = client.get("/v1/thumbnails/a%2Fb").json()["thumbnails"]
+        assert first != second
+        with Image.open(io.BytesIO(base64.b64decode(first.partition(",")[2]))) as image:
+            assert image.format == "JPEG"
+            assert max(image.size) <= thumbnails.SIDE
+        assert len(list(folder.iterdir())) == 4
+        client.post("/v1/undo")
+        assert client.get("/v1/thumbnails/a%2Fb").json() == {"thumbnails": []}
+        assert len(list(folder.iterdir())) == 2
+    with DurableLearner.open(tmp_path / "stripes.foro", backbone=tiny_backbone) as durable:  # by any other way
+        taken = [Image.open(io.BytesIO(data)) for data in stripes(0, 2, seed=1)]
+        durable.unlearn(taken, ["flat", "flat"])
+    assert not folder.exists()
+
+
+def test_thumbnails_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = thumbnails.Thumbnails(tmp_path / "m.foro")
+    noise = np.random.default_rng(0).integers(0, 256, (5, 300, 200, 3), dtype=np.uint8)
+    monkeypatch.setattr(thumbnails, "MOST_BYTES", 20_000)
+    kept.keep([Image.fromarray(each) for each in noise], np.arange(80, dtype=np.uint8).reshape(5, 16))
+    sizes = [path.stat().st_size for path in kept.folder.iterdir()]
+    assert 0 < len(sizes) < 5
+    assert sum(sizes) <= 20_000
 
 
 def test_many_at_once_are_all_learned(fresh: httpx.Client) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
@@ -289,3 +290,11 @@ def _write_all(file: BinaryIO, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[file.write(view) or 0 :]
+
+
+def copied_aside(journal: Path) -> Path:
+    """A copy of a journal that could not be used whole, under a name that is free."""
+    number = 1
+    while (aside := journal.with_name(f"{journal.name}.{number}")).exists():
+        number += 1
+    return Path(shutil.copy2(journal, aside))

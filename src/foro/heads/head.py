@@ -176,6 +176,10 @@ class Head(ABC):
         """The accuracy to expect, overall and for each label, from samples that are left out one at a time."""
         return Estimate(None, 0, dict.fromkeys(self.labels, (0, 0)))
 
+    def kept_scores(self) -> tuple[Float64, NDArray[np.int64]]:
+        """Scores (n, c) of samples that the head keeps, each as if it had not been learned, and their classes (n,)."""
+        return np.zeros((0, len(self.labels))), np.zeros(0, np.int64)
+
     def left_out(self, X: ArrayLike, learned: Sequence[Sequence[Label]]) -> LeftOut:
         """What is known of samples X (n, d) as if neither they nor their copies among them had been learned.
 

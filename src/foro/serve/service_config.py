@@ -29,6 +29,8 @@ class ServeConfig:
     most_waiting: int = setting(512, "Images that may wait; more are turned away until there is room.")
     save_seconds: float = setting(30.0, "Quiet seconds after which what was learned goes into the model file.")
 
+    keep_thumbnails: bool = setting(False, "Keep small copies of learned images beside the model.")
+
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise InputError(f"the port must lie between 0 and 65535, not {self.port}")

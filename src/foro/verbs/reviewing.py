@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foro.errors import InputError
 from foro.evaluation.doubts import Doubts, gain_of_more
@@ -16,7 +18,7 @@ from foro.images.look import look
 from foro.images.samples import Samples
 from foro.images.unreadable import UnreadableImage, image_name, without
 from foro.learner import Learner
-from foro.types import Label
+from foro.types import Float64, Label
 
 LEAST_DOUBT = 0.1
 """Chance of being wrong from which a label is doubted."""
@@ -65,7 +67,7 @@ class Copies:
 
 @dataclass(frozen=True)
 class Need:
-    """A class with how many images were learned, the expected share of mistakes, and that with twenty more images."""
+    """A class with how many images were learned, the expected share of mistakes, and that with so many more images."""
 
     label: Label
     learned: int
@@ -148,10 +150,21 @@ def review(learner: Learner, samples: Samples, strict: bool = False) -> Review:
         _doubts(found, judged, good, head.labels, learned),
         _confusable(found, head.labels),
         _copies(left, good, first),
-        _needs(found, head.labels, counts),
+        _needs(found, head.labels, counts, set(found.given.tolist()), MORE),
         dict(alone),
         tuple(skipped),
     )
+
+
+def review_kept(
+    labels: Sequence[Label], counts: dict[Label, int], kept: tuple[Float64, NDArray[np.int64]], more: int
+) -> tuple[list[Confusable], list[Need]]:
+    """Classes that are confused, and what so many more images of each would gain, as a head's ``kept_scores`` say."""
+    scores, classes = kept
+    if len(labels) < 2 or not len(classes):
+        return [], []
+    found = Doubts.fit(classes, scores, None)
+    return _confusable(found, labels), _needs(found, labels, counts, range(len(labels)), more)
 
 
 def _first(digests: Digests) -> list[int]:
@@ -179,7 +192,7 @@ def _doubts(
     ]
 
 
-def _confusable(found: Doubts, labels: list[Label]) -> list[Confusable]:
+def _confusable(found: Doubts, labels: Sequence[Label]) -> list[Confusable]:
     confusions, images = found.confusions(), np.bincount(found.given, minlength=len(labels))
     both = np.triu(confusions + confusions.T)
     pairs = np.dstack(np.unravel_index(np.argsort(-both, axis=None, kind="stable")[:MOST_PAIRS], both.shape))[0]
@@ -202,13 +215,14 @@ def _copies(left: LeftOut, samples: Samples, first: list[int]) -> list[Copies]:
     return sorted(found, key=lambda each: each.label == each.other_label)
 
 
-def _needs(found: Doubts, labels: list[Label], counts: dict[Label, int]) -> list[Need]:
-    """Classes by what twenty more images would gain, most first; of classes that images were judged of."""
+def _needs(
+    found: Doubts, labels: Sequence[Label], counts: dict[Label, int], numbers: Container[int], more: int
+) -> list[Need]:
+    """The classes of these numbers, by what so many more images would gain, most first."""
     mistakes, images = found.mistakes(), np.array([counts[label] for label in labels])
-    gains = gain_of_more(mistakes, images, MORE)
-    present = set(found.given.tolist())
+    gains = gain_of_more(mistakes, images, more)
     return [
         Need(labels[each], int(images[each]), float(mistakes[each]), float(mistakes[each] - gains[each]))
         for each in np.argsort(-gains, kind="stable").tolist()
-        if each in present
+        if each in numbers
     ]

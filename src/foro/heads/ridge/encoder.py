@@ -301,6 +301,11 @@ class KnowledgeEncoder(Head):
         """
         return self._measured().estimate(self._labels)
 
+    def kept_scores(self) -> tuple[Float64, NDArray[np.int64]]:
+        """Leave-one-out scores (n, c) of up to 512 samples, for the present γ, and their classes (n,)."""
+        confidence = self._measured()
+        return confidence.scores, confidence.classes
+
     def left_out(self, X: ArrayLike, learned: Sequence[Sequence[Label]]) -> LeftOut:
         """What is known of samples X (n, d) without them and without their copies among them, for the present γ."""
         features, times = self.times(X, learned)

@@ -20,7 +20,8 @@ def needed(method: str, path: str) -> Level:
         return "read"
     if not path.startswith("/v1/"):
         return "open"
-    if path in ("/v1/model", "/v1/onnx"):  # the former has the keys of all who taught, too
+    # What was taught: the model, which has the keys of all who taught, too, and small copies of the images.
+    if path in ("/v1/model", "/v1/onnx") or path.startswith("/v1/thumbnails/"):
         return "teach"
     return "read" if method in ("GET", "HEAD") or path == "/v1/predict" else "teach"
 

@@ -41,7 +41,7 @@ _ROUTES = {
     "/readyz",
     "/metrics",
     "/openapi.json",
-} | {f"/v1/{name}" for name in ("predict", "learn", "classes", "model", "onnx", "report", "merge", "undo")}
+} | {f"/v1/{name}" for name in ("predict", "learn", "classes", "model", "onnx", "report", "merge", "undo", "review")}
 
 
 class Gate:
@@ -112,6 +112,8 @@ def route_of(path: str) -> str:
         return path
     if path.startswith("/static/"):
         return "/static"
+    if path.startswith("/v1/thumbnails/"):
+        return "/v1/thumbnails/{label}"
     if path.startswith("/v1/classes/"):
         verb = path.rpartition("/")[2]
         return f"/v1/classes/{{label}}/{verb}" if verb in ("restore", "rename") else "/v1/classes/{label}"

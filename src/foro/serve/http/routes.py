@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 from collections.abc import AsyncIterator, Coroutine
@@ -145,7 +146,18 @@ def _add_class_routes(app: FastAPI, service: Service) -> None:
     @app.get("/v1/classes", responses={200: {"model": schemas.Classes}, **reading})
     async def classes() -> Response:
         """Every label with its count, the accuracy to be expected of it, and when it was last taught."""
-        return Json(_classes(service.published))
+        return Json({**_classes(service.published), "thumbnails": service.config.keep_thumbnails})
+
+    @app.get("/v1/review", responses={200: {"model": schemas.Reviewed}, **reading})
+    async def review() -> Response:
+        """Which classes are confused, and which need images most: from samples that were left out one at a time."""
+        return Json(await service.review())
+
+    @app.get("/v1/thumbnails/{label:path}", responses={200: {"model": schemas.Thumbnails}, **changing})
+    async def thumbnails(label: Label) -> Response:
+        """Small copies of up to 24 learned images of a label, the newest first; none without --keep-thumbnails."""
+        files = await service.thumbnails(label)
+        return Json({"thumbnails": [f"data:image/jpeg;base64,{base64.b64encode(each).decode()}" for each in files]})
 
     @app.post(
         "/v1/classes/{label:path}/restore",
@@ -165,9 +177,7 @@ def _add_class_routes(app: FastAPI, service: Service) -> None:
             507: schemas.FULL,
         },
     )
-    async def rename(
-        label: Label, to: Annotated[str, Query(description="the new label", examples=["hound"])]
-    ) -> Response:
+    async def rename(label: Label, to: NewLabel) -> Response:
         """Calls a label something else; one that is known already makes one class of both."""
         return Json(await service.rename(label, to))
 
@@ -196,9 +206,7 @@ def _add_model_routes(app: FastAPI, service: Service) -> None:
     )
     async def model() -> Response:
         """The model file, with everything that was learned so far."""
-        file, size = await service.saved_file()
-        headers = {"Content-Length": str(size), "Content-Disposition": 'attachment; filename="model.foro"'}
-        return StreamingResponse(_pieces(file), headers=headers, media_type="application/octet-stream")
+        return _download(await service.saved_file(), "model.foro")
 
     @app.get(
         "/v1/onnx",
@@ -212,9 +220,7 @@ def _add_model_routes(app: FastAPI, service: Service) -> None:
     )
     async def onnx() -> Response:
         """One ONNX graph from an image's bytes to probabilities, for any program with an ONNX runtime."""
-        file, size = await service.onnx_file()
-        headers = {"Content-Length": str(size), "Content-Disposition": 'attachment; filename="model.onnx"'}
-        return StreamingResponse(_pieces(file), headers=headers, media_type="application/octet-stream")
+        return _download(await service.onnx_file(), "model.onnx")
 
     page = {"text/html": {"schema": {"type": "string"}}}
 
@@ -324,6 +330,12 @@ def _classes(published: PublishedModel) -> dict[str, Any]:
         "undo": [told(event) for event in published.undoable],
         "model_version": published.version,
     }
+
+
+def _download(file: BinaryIO, name: str) -> Response:
+    size = os.fstat(file.fileno()).st_size
+    headers = {"Content-Length": str(size), "Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(_pieces(file), headers=headers, media_type="application/octet-stream")
 
 
 async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:

@@ -124,7 +124,33 @@ class Classes(Shape):
     accuracy: float | None = Field(examples=[0.96])
     history: list[Point] = Field(description="how the accuracy to be expected has changed")
     removed: list[str] = Field(description="labels that can be restored", examples=[["dog"]])
+    thumbnails: bool = Field(description="whether small copies of learned images are kept", examples=[False])
     undo: list[Event] = Field(description="the last changes that can be taken back, at most 20, the last first")
+    model_version: int = Field(description="grows with every change of the model", examples=[7])
+
+
+class Thumbnails(Shape):
+    thumbnails: list[str] = Field(description="JPEG files as data: URLs", examples=[["data:image/jpeg;base64,/9j/"]])
+
+
+class Pair(Shape):
+    first: str = Field(examples=["cat"])
+    second: str = Field(examples=["dog"])
+    images: int = Field(description="images of both that were judged", examples=[16])
+    confused: float = Field(description="how many of them are expected to be taken for the other", examples=[1.4])
+
+
+class Needed(Shape):
+    label: str = Field(examples=["cat"])
+    learned: int = Field(examples=[8])
+    mistakes: float = Field(description="the share to be expected on new images of it", examples=[0.2])
+    mistakes_after: float = Field(description="that share with so many more images", examples=[0.15])
+
+
+class Reviewed(Shape):
+    confusable: list[Pair] = Field(description="classes that are confused, those with most images first")
+    more: int = Field(description="images of which it is said what they would gain", examples=[5])
+    needs: list[Needed] = Field(description="every class, that with most to gain first; none while too little is known")
     model_version: int = Field(description="grows with every change of the model", examples=[7])
 
 

@@ -19,6 +19,8 @@ export class Problem extends Error {
 
 export const health = () => call("healthz");
 export const classes = () => call("v1/classes");
+export const review = () => call("v1/review");
+export const thumbnails = (label) => call(`v1/thumbnails/${encodeURIComponent(label)}`, { ask: false });
 export const forget = (label) => call(classPath(label), { method: "DELETE" });
 export const restore = (label) => call(`${classPath(label)}/restore`, { method: "POST" });
 export const predict = (files, top, signal) =>
@@ -54,7 +56,7 @@ function form(files, fields = {}) {
 }
 
 /** One answer of the service: asks for a token if one is needed, waits if it is busy. */
-async function call(path, { headers, signal, read = (response) => response.json(), ...options } = {}) {
+async function call(path, { headers, signal, ask = true, read = (response) => response.json(), ...options } = {}) {
   for (let tries = 1; ; tries++) {
     const used = token();
     const authorization = used ? { Authorization: `Bearer ${used}` } : {};
@@ -69,7 +71,7 @@ async function call(path, { headers, signal, read = (response) => response.json(
     }
     if (response.ok) return read(response);
     if (response.status === 401 || (response.status === 403 && used)) {
-      if (used !== token() || (await askForToken(reason(response.status, used)))) continue;
+      if (used !== token() || (ask && (await askForToken(reason(response.status, used))))) continue;
       throw new Problem(response.status === 401 ? t("A token is needed.") : t("A token that may teach is needed."));
     }
     const retry = Number(response.headers.get("Retry-After"));

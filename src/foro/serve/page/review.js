@@ -1,7 +1,8 @@
-// Review: the doubtful pictures of this sitting, classes that are easily confused, and what would help most.
+// Review: the doubtful pictures of this sitting, and as the service says, confusable classes and what would help most.
 // The service stores no pictures. Small copies of the doubtful ones are kept in this browser, until they are put away.
 import { verdict } from "./answer.js";
-import { $, make, percent } from "./dom.js";
+import { review, thumbnails } from "./api.js";
+import { $, make, notice, percent } from "./dom.js";
 import { known, onKnown } from "./knowledge.js";
 import { count, t } from "./language.js";
 import { discard, show } from "./pictures.js";
@@ -9,10 +10,10 @@ import { discard, show } from "./pictures.js";
 const DOUBT = 0.7; // answers that are less sure than this are kept
 const KEPT = 100; // pictures
 const SIDE = 320; // pixels of a small copy
-const ENOUGH = 10; // pictures of a class, from which on only its accuracy says whether more are needed
-const MORE = 5; // pictures that are asked for at a time
+const WORTH = 0.005; // of all pictures of a class: a gain that is worth a tip
 const TIPS = 3;
 const PAIRS = 5;
+const SEEN = 4; // pictures of each class of a pair
 
 let store = null; // a promise of the database, or of null where there is none, as in private windows
 let teach;
@@ -43,8 +44,7 @@ export async function remember({ file, answer }) {
   if (share >= DOUBT && !none) return;
   try {
     const picture = await small(file);
-    const pair = answer.top.slice(0, 2).map(({ label }) => label).sort();
-    await change((table) => table.put({ name: file.name, size: file.size, time: Date.now(), verdict: name, share, none, pair, picture }));
+    await change((table) => table.put({ name: file.name, size: file.size, time: Date.now(), verdict: name, share, picture }));
     const all = await entries();
     const old = all.slice(KEPT);
     if (old.length) await change((table) => old.forEach((each) => table.delete([each.name, each.size])));
@@ -61,12 +61,20 @@ async function render() {
   list.append(...all.map(doubtful));
   $("#review-empty").hidden = all.length > 0;
   $("#review-clear").hidden = !all.length;
-  const tips = whatHelps(known.classes);
-  $("#tips").replaceChildren(...tips.map(tip));
-  $("#tips-none").hidden = tips.length > 0 || !known.classes.length;
-  const pairs = confused(all);
-  $("#pairs").replaceChildren(...pairs.map(confusion));
-  $("#pairs-none").hidden = pairs.length > 0;
+  $("#review-here").hidden = known.thumbnails;
+  $("#review-both").hidden = !known.thumbnails;
+  let found;
+  try {
+    found = await review();
+  } catch (error) {
+    return notice(error.message);
+  }
+  const tips = found.needs.filter((each) => each.mistakes - each.mistakes_after >= WORTH).slice(0, TIPS);
+  $("#tips").replaceChildren(...tips.map((each) => tip(each, found.more)));
+  $("#tips-none").hidden = tips.length > 0 || !found.needs.length;
+  $("#tips-early").hidden = found.needs.length > 0;
+  $("#pairs").replaceChildren(...found.confusable.slice(0, PAIRS).map(confusion));
+  $("#pairs-none").hidden = found.confusable.length > 0;
 }
 
 function doubtful({ name, verdict: words, share, picture }) {
@@ -77,33 +85,30 @@ function doubtful({ name, verdict: words, share, picture }) {
   return make("li", {}, button);
 }
 
-/** The classes that need pictures most: those with few of them, then those that are recognised worst. */
-export function whatHelps(classes) {
-  const need = ({ count: pictures, accuracy }) => (pictures < ENOUGH ? 1 - pictures / ENOUGH : 0) + (1 - (accuracy ?? 0));
-  const needy = classes.filter(({ count: pictures, accuracy }) => pictures < ENOUGH || (accuracy ?? 1) < 0.9);
-  return needy.sort((one, other) => need(other) - need(one)).slice(0, TIPS);
-}
-
-function tip({ label, count: pictures, accuracy }) {
+function tip({ label, learned, mistakes, mistakes_after: after }, number) {
   const button = make("button", { ariaLabel: t("Teach more of {label}", { label }) }, t("Teach"));
   button.addEventListener("click", () => teach(label));
-  const why = accuracy === null ? count(pictures, "picture") : t("{pictures}, {share} recognised", { pictures: count(pictures, "picture"), share: percent(accuracy) });
-  return make("li", {}, make("span", {}, make("b", {}, t("{number} more of {label}", { number: MORE, label })), ` (${why})`), button);
+  const why = t("{pictures} so far: {share} recognised, {more} with these", {
+    pictures: count(learned, "picture"),
+    share: percent(1 - mistakes),
+    more: percent(1 - after),
+  });
+  return make("li", {}, make("span", {}, make("b", {}, t("{number} more of {label}", { number, label })), ` (${why})`), button);
 }
 
-/** Pairs of classes between which it could not decide, those with most pictures first. */
-function confused(all) {
-  const pairs = new Map();
-  for (const { pair, none } of all) {
-    if (none || pair.length < 2) continue;
-    const name = JSON.stringify(pair);
-    pairs.set(name, { pair, times: (pairs.get(name)?.times ?? 0) + 1 });
-  }
-  return [...pairs.values()].sort((one, other) => other.times - one.times).slice(0, PAIRS);
+function confusion({ first, second, images, confused }) {
+  const share = t("{share} taken for the other", { share: percent(confused / images) });
+  const item = make("li", {}, make("span", {}, make("b", {}, first), ` ${t("or")} `, make("b", {}, second)), make("span", {}, share));
+  if (known.thumbnails) for (const label of [first, second]) showSome(item, label);
+  return item;
 }
 
-function confusion({ pair: [one, other], times }) {
-  return make("li", {}, make("span", {}, make("b", {}, one), ` ${t("or")} `, make("b", {}, other)), make("span", {}, count(times, "picture")));
+/** A few pictures of a class, if the service keeps them and the token may see them. */
+async function showSome(item, label) {
+  const strip = make("span", { className: "thumbnails" });
+  item.append(strip);
+  const kept = await thumbnails(label).catch(() => ({ thumbnails: [] }));
+  strip.append(...kept.thumbnails.slice(0, SEEN).map((src) => make("img", { src, alt: label })));
 }
 
 async function small(file) {

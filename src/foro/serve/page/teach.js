@@ -163,6 +163,7 @@ function render() {
   const begun = $("#lessons").children.length > 0;
   const alone = known.classes.length < 2;
   $("#teach-idle").hidden = begun;
+  if (known.thumbnails) $("#teach-idle").textContent = t("A few pictures are enough to begin with. What it learns is kept, and small copies of the pictures.");
   $("#teach-next").hidden = !begun || !known.classes.length;
   $("#teach-next button").hidden = alone;
   $("#teach-next p").textContent = alone

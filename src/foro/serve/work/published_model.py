@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from foro.durable import DurableLearner
 from foro.heads.head import Estimate
 from foro.ledger import Event
 from foro.snapshot import Snapshot
-from foro.types import Label
+from foro.types import Float64, Label
 
 MOST_UNDOABLE = 20
 """Changes that are listed of those that can be taken back."""
@@ -23,6 +26,7 @@ class PublishedModel:
     counts: dict[Label, int]
     samples: int
     estimate: Estimate
+    kept: tuple[Float64, NDArray[np.int64]]  # of samples that were left out: scores (n, c) and classes (n,)
     taught: dict[Label, str]  # when each label was last learned
     forgotten: tuple[Label, ...]  # labels that can be restored
     measured: tuple[tuple[str, float, int], ...]  # when, accuracy to be expected, samples
@@ -39,6 +43,7 @@ class PublishedModel:
             counts=encoder.counts,
             samples=encoder.samples,
             estimate=encoder.estimate() if known else Estimate(None, 0, {}),
+            kept=encoder.kept_scores() if known else (np.zeros((0, 0)), np.zeros(0, np.int64)),
             taught=dict(learner.ledger.taught),
             forgotten=tuple(encoder.forgotten),
             measured=tuple(learner.ledger.measured),

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
@@ -31,9 +32,16 @@ from foro.snapshot import Snapshot
 from foro.types import Label
 from foro.util.parallel import step_back
 from foro.util.threads import thread_count
+from foro.verbs.reviewing import review_kept
 
 PROBED_FOR = 5.0
 """Seconds after which it is tried anew whether the disk can be written to."""
+
+MORE = 5
+"""Images of a class of which it is said what they would gain."""
+
+SHOWN = 24
+"""Thumbnails of a label that are sent."""
 
 BODIES_AT_ONCE = 8
 """Bodies of the largest size that may be in memory together."""
@@ -54,6 +62,7 @@ class Service:
         self.lessons = ThreadPoolExecutor(max(1, thread_count() // 2), "foro-lesson", step_back, (NICENESS,))
         self.teacher = Teacher(durable, config.save_seconds)
         self._could_write = -PROBED_FOR
+        self._reviewed: tuple[int, Any] | None = None  # version of the model, and what was said of it
         self._exporting = asyncio.Lock()  # one at a time: it takes the memory of a whole backbone
 
     @property
@@ -110,6 +119,10 @@ class Service:
 
             names = [name] * len(readable)
             report = durable.learn(readable, names, key=key, again=again, relabel=relabel, facts=facts_of)
+            if self.config.keep_thumbnails and done is None:
+                digests = durable.learner.digests(readable)
+                learned = [at for at, names in enumerate(durable.learner.known.labels_of(digests)) if label in names]
+                durable.thumbnails.keep([readable[at] for at in learned], digests[learned])
             facts = facts_of(report) if done is None else done["facts"]
             if (facts.get("label"), facts.get("images")) != (label, digest):
                 raise Problem(422, "key-reused", "this Idempotency-Key came before with another label or other images")
@@ -130,6 +143,34 @@ class Service:
             "accuracy": {"overall": self.published.estimate.accuracy},
             "replayed": replayed,
         }
+
+    async def review(self) -> dict[str, Any]:
+        """Which classes are confused, and of which a few more images would help most."""
+        published = self.published
+        if self._reviewed is None or self._reviewed[0] != published.version:
+            counts, kept = published.counts, published.kept
+            found = await asyncio.to_thread(review_kept, published.labels, counts, kept, MORE)
+            self._reviewed = published.version, found
+        confusable, needs = self._reviewed[1]
+        return {
+            "confusable": [
+                {**asdict(each), "first": str(each.first), "second": str(each.second)} for each in confusable
+            ],
+            "more": MORE,
+            "needs": [{**asdict(each), "label": str(each.label)} for each in needs],
+            "model_version": self._reviewed[0],
+        }
+
+    async def thumbnails(self, text: str) -> list[bytes]:
+        """Small copies of images of a label, as far as they are kept, the newest first."""
+
+        def found(durable: DurableLearner) -> list[bytes]:
+            images = durable.learner.known.images
+            return durable.thumbnails.of(
+                (digest for digest, label, forgotten in images if str(label) == text and not forgotten), SHOWN
+            )
+
+        return await self.teacher.make(found)
 
     async def forget(self, text: str) -> dict[str, Any]:
         """Never predicts a label again, until it is restored or taught anew."""
@@ -186,7 +227,7 @@ class Service:
     def _changed(self, label: Label) -> dict[str, Any]:
         return {"label": str(label), "classes": len(self.published.labels)}
 
-    async def saved_file(self) -> tuple[BinaryIO, int]:
+    async def saved_file(self) -> BinaryIO:
         """The model file as it is now, open: whatever replaces it later, this reader has a whole one."""
 
         def change(durable: DurableLearner) -> BinaryIO:
@@ -194,17 +235,15 @@ class Service:
                 durable.save()
             return open(durable.path, "rb")
 
-        file = await self.teacher.make(change)
-        return file, os.fstat(file.fileno()).st_size
+        return await self.teacher.make(change)
 
-    async def onnx_file(self) -> tuple[BinaryIO, int]:
+    async def onnx_file(self) -> BinaryIO:
         """One ONNX graph from an image to probabilities, checked against the model, open."""
         snapshot = self.published.snapshot
         if snapshot is None:
             raise Problem(409, "nothing-learned", "nothing has been learned yet: teach it something first")
         async with self._exporting:
-            file = await asyncio.to_thread(_export, snapshot, self.path)
-        return file, os.fstat(file.fileno()).st_size
+            return await asyncio.to_thread(_export, snapshot, self.path)
 
     async def check_ready(self) -> None:
         """Refuses if what is learned could not be kept."""
