@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,28 @@ from foro.research.datasets.dataset import Dataset
 from foro.research.datasets.registry import load_dataset
 from foro.research.methods.cached_learner import CachedExtractor
 from foro.research.protocol.streams import Stream
+from foro.types import Label
 
 DATA = Path(os.environ.get("FORO_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 VIT_TINY = DATA / "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
 BACKBONES = {"nano": ("nano", None), "vit-tiny-224": (VIT_TINY, None), "vit-tiny-112": (VIT_TINY, 112)}
 """Where each backbone is, and its image size if not its own."""
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long it takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def digits_of(description: str | None) -> tuple[Sequence[Any], list[Label]]:
+    """Handwritten digits and their labels, as many as ``--images`` says, for a script of this description."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--images", type=int, default=600)
+    count = parser.parse_args().images
+    train = load_dataset("digits").train
+    return train.images[:count], train.labels[:count]
 
 
 def cifar(train_per_class: int, test_per_class: int) -> Dataset:

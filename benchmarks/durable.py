@@ -5,31 +5,19 @@ python benchmarks/durable.py [--images N]
 
 from __future__ import annotations
 
-import argparse
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
+
+from common import digits_of, seconds
 
 from foro import Learner
 from foro.durable import DurableLearner
-from foro.research.datasets.registry import load_dataset
 
 SINGLE = 30
 
 
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--images", type=int, default=600)
-    count = parser.parse_args().images
-    train = load_dataset("digits").train
-    images, labels = train.images[:count], train.labels[:count]
+    images, labels = digits_of(__doc__)
     singles = [(images[number : number + 1], labels[number : number + 1]) for number in range(SINGLE)]
     with tempfile.TemporaryDirectory() as folder:
         plain = Learner("nano", policy="none")

@@ -5,36 +5,23 @@ python benchmarks/known.py [--images N]
 
 from __future__ import annotations
 
-import argparse
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from common import digits_of, seconds
 
 from foro import Learner
 from foro.durable import DurableLearner
 from foro.images.digests import as_digests, crop_digest
 from foro.known import Known
-from foro.research.datasets.registry import load_dataset
 from foro.research.methods.cached_learner import CachedLearner
 
 MANY = 1_000_000
 
 
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--images", type=int, default=600)
-    count = parser.parse_args().images
-    train = load_dataset("digits").train
-    images, labels = train.images[:count], train.labels[:count]
+    images, labels = digits_of(__doc__)
     generator = np.random.default_rng(0)
     for size in (64, 224):
         crops = generator.integers(0, 256, (200, size, size, 3), dtype=np.uint8)

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -82,7 +84,7 @@ def whole_lesson(name: str, images: int, folder: Path) -> None:
     Console(width=120).print(table, f"peak {peak_megabytes():.0f} MB, load of the machine {os.getloadavg()[0]:.1f}")
 
 
-def one_image(samples: int, size: int) -> None:
+def one_image(samples: int, size: int, folder: Path) -> None:
     """One more image, its estimate and its snapshot, in a process that has the model open, as the service does."""
     random = np.random.default_rng(0)
     learner = Learner("nano", projection_dim=size)
@@ -105,6 +107,25 @@ def one_image(samples: int, size: int) -> None:
         f"one image into a model of {samples:,} at M = {size}: {one:.3f} s of processors, one Cholesky "
         f"{factorising:.2f} s, ratio {one / factorising:.2f}"
     )
+    by_command(learner, factorising, folder)
+
+
+def by_command(learner: Learner, factorising: float, folder: Path) -> None:
+    """The same by ``foro learn``, which starts, reads the model and writes it again; beside a model of nothing."""
+    image = folder / "one" / "7" / "1.png"
+    image.parent.mkdir(parents=True)
+    Image.fromarray(np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(image)
+    learner.save(folder / "large.foro")
+    foro, times = [sys.executable, "-c", "from foro.cli import main; main()"], []
+    for model in ("new.foro", "large.foro"):
+        before = os.times()
+        command = [*foro, "learn", str(folder / model), str(folder / "one")]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        after = os.times()
+        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    new, large = times
+    aim = 1.5 * new + 0.3 * factorising
+    print(f"by foro learn: {large:.2f} s, and {new:.2f} s into a new model; aim {aim:.2f} s")
 
 
 def main() -> None:
@@ -116,8 +137,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         for name in options.backbones:
             whole_lesson(name, options.images, Path(temporary))
-    if options.samples:
-        one_image(options.samples, 8192)
+        if options.samples:
+            one_image(options.samples, 8192, Path(temporary))
 
 
 if __name__ == "__main__":

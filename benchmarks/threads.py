@@ -52,7 +52,9 @@ def run(arguments: list[str], threads: int | None) -> tuple[float, float]:
     if threads is not None:
         environment["OMP_NUM_THREADS"] = str(threads)
     start, before = time.perf_counter(), os.times()
-    subprocess.run([*FORO, *arguments], env=environment, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(
+        [*FORO, *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
+    )
     after = os.times()
     worked = after.children_user - before.children_user + after.children_system - before.children_system
     return time.perf_counter() - start, worked
