@@ -4,7 +4,8 @@
 over 16 connections. Printed are ratios within one run: of the throughput to that of a bare snapshot, which is handed
 the same files and neither receives nor answers a request; and of the slowest hundredth of the answers while the
 service learns without a pause, small images or photographs of 12 megapixels, to that while it does not.
-``--merge`` measures instead what it takes to merge two models of 43 MB, beside reading, merging and writing them here.
+``--merge`` measures instead what it takes to merge two models of 43 MB, beside reading, merging and writing them here;
+``--camera``, how many answers a second the page gives to a camera, in Chromium with one that shows a moving pattern.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import asyncio
 import io
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -182,6 +184,29 @@ def measure_merge(folder: Path, size: tuple[int, int]) -> None:
     print(f"by the service {served:.1f} s, ratio {served / alone:.2f}")
 
 
+def measure_camera(folder: Path, size: tuple[int, int], seconds: float = 10.0) -> None:
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--no-sandbox", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+    server = Server(taught(folder / "model.foro", size, 200, 2, 8192))
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
+            page = browser.new_page()
+            answers: list[float] = []
+            page.on("response", lambda each: answers.append(time.perf_counter()) if "predict" in each.url else None)
+            page.goto(f"http://127.0.0.1:{server.port}/")
+            page.get_by_role("button", name="Use the camera").first.click()
+            page.wait_for_selector("#try-answer:not([hidden])")
+            start = time.perf_counter()
+            page.wait_for_timeout(1000 * seconds)
+            counted = sum(start <= each <= start + seconds for each in answers)
+            browser.close()
+    finally:
+        server.stop()
+    print(f"live camera: {counted / seconds:.1f} answers/s  (target ≥ 10)")
+
+
 def slowest(seconds: list[float]) -> float:
     """Milliseconds that 99 of 100 requests took at most."""
     return 1000 * float(np.percentile(seconds, 99))
@@ -225,11 +250,14 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=96, help="pixels of an image's side")
     parser.add_argument("--projection-dim", type=int, default=8192)
     parser.add_argument("--merge", action="store_true", help="measure merging, and nothing else")
+    parser.add_argument("--camera", action="store_true", help="measure the live camera of the page, and nothing else")
     arguments = parser.parse_args()
     size = arguments.side, arguments.side
     with TemporaryDirectory() as folder:
         if arguments.merge:
             measure_merge(Path(folder), size)
+        elif arguments.camera:
+            measure_camera(Path(folder), size)
         else:
             measure_answers(Path(folder), size, arguments)
 

@@ -145,6 +145,7 @@ def take_review(page: Page, pictures: dict[str, list[Path]], path: Path) -> None
             half.unlink()
     page.get_by_role("tab", name="Review").click()
     expect(page.locator("#doubtful button").first).to_be_visible()
+    expect(page.locator("#tips li").first).to_be_visible()
     save(shot(page), path)
 
 
