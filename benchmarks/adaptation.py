@@ -103,10 +103,6 @@ def adapt(trial: Trial, kind: str, price: float) -> dict[str, Any]:
     neutral = sample.layers(NEUTRAL)
     history = task._activations(neutral)
     judge = sample.judge(task._fitness(neutral[chosen], [labels[each] for each in chosen], history), chosen)
-    found = search(judge, task.space, task._evolution(), planned.generations, config.patience)
-    seconds = time.perf_counter() - start
-    adapted = sample.layers(found.candidate)
-
     held = {"aside": aside, "held": unseen, "unseen": np.union1d(aside, unseen)}
     known = {"searched classes": others, "unseen classes": unseen, "all": np.arange(len(labels))}
 
@@ -116,12 +112,20 @@ def adapt(trial: Trial, kind: str, price: float) -> dict[str, Any]:
         errors = fitness.scores(layers[rows]) - np.eye(fitness.classes.max() + 1)[fitness.classes]
         return {"entropy": fitness.cross_entropy(layers[rows]), "squared": np.square(errors).sum(axis=1)}
 
+    def check(candidate: Candidate) -> Verdict:
+        errors = (judged(known["all"], each)["squared"] for each in (neutral, sample.layers(candidate)))
+        return Verdict.of(*(each[held["unseen"]] for each in errors))
+
+    found = search(judge, task.space, task._evolution(), planned.generations, config.patience, check=check)
+    seconds = time.perf_counter() - start
+    candidate = task.space.candidate(found.distribution.mean)
+    adapted = sample.layers(candidate)
     found_by = {name: (judged(rows, neutral), judged(rows, adapted)) for name, rows in known.items()}
     checks = {}
-    for check, (heads, part, measure) in CHECKS.items():
+    for title, (heads, part, measure) in CHECKS.items():
         places = np.searchsorted(known[heads], held[part])
         verdict = Verdict.of(*(each[measure][places] for each in found_by[heads]))
-        checks[check] = {"gain": verdict.gain, "error": verdict.error, "images": len(places)}
+        checks[title] = {"gain": verdict.gain, "error": verdict.error, "images": len(places)}
     return {
         "kind": kind,
         "price": price,
@@ -129,7 +133,7 @@ def adapt(trial: Trial, kind: str, price: float) -> dict[str, Any]:
         "passes": extractor.forward_passes,
         "seconds": seconds,
         "checks": checks,
-        "right": trial.right(found.candidate).tolist(),
+        "right": trial.right(candidate).tolist(),
     }
 
 

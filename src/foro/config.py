@@ -49,7 +49,7 @@ class LearnerConfig:
     prompt_tokens: int = setting(3, "P, tokens of a prompt", least=1)
     population: int | None = setting(None, "K, candidates of a generation; None: 6, of gains alone 12", least=2)
     generations: int = setting(30, "most generations of a search", least=1)
-    patience: int = setting(10, "generations without a better candidate that end a search", least=1)
+    patience: int = setting(3, "generations that bring nothing better, and end a search", least=1)
     search_images: int = setting(300, "most images that candidates are compared on", least=16)
     search_price: float = setting(
         3.0,

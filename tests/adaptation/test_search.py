@@ -62,8 +62,8 @@ def test_search_finds_a_better_candidate_and_stops_when_nothing_gets_better(kind
     found = search(judge, space, evolution, generations=60, patience=5)
     assert found.fitness < fitness(neutral)
     assert found.fitness == pytest.approx(fitness(forward(tokens, [found.best])[0]))
-    assert found.candidate.same_as(space.candidate(evolution.distribution.mean))  # which needs no luck
-    assert fitness(forward(tokens, [found.candidate])[0]) < fitness(neutral)
+    assert np.array_equal(found.distribution.mean, evolution.distribution.mean)  # which needs no luck
+    assert fitness(forward(tokens, [space.candidate(found.distribution.mean)])[0]) < fitness(neutral)
     assert (found.best.prompt is None, found.best.gains is None) == (kind == "gains", kind == "prompt")
     before, after = (fitness.cross_entropy(forward(tokens, [each])[0]) for each in (NEUTRAL, found.best))
     assert Verdict.of(before, after).kept
@@ -73,6 +73,27 @@ def test_search_finds_a_better_candidate_and_stops_when_nothing_gets_better(kind
     flat = search(lambda candidates: [fitness(neutral)] * len(candidates), space, evolution, 60, patience=3)
     assert flat.generations == 4
     assert search(judge, space, evolution, generations=60, patience=60, seconds=0.0).generations == 0
+
+
+def test_a_search_ends_where_the_check_gains_no_more() -> None:
+    space = SPACES["gains"]
+    gains, checked = iter([1.0, 3.0, 2.0, 2.9, 0.0]), []
+
+    def check(candidate: Candidate) -> Verdict:
+        checked.append(candidate)
+        return Verdict(next(gains), 0.5)
+
+    found = search(
+        lambda each: list(np.random.default_rng(0).random(len(each))),
+        space,
+        Evolution(space.initial()),
+        60,
+        3,
+        check=check,
+    )
+    assert found.generations == len(checked) == 5
+    assert found.verdict == Verdict(3.0, 0.5)
+    assert space.candidate(found.distribution.mean).same_as(checked[1])
 
 
 def test_a_verdict_is_the_paired_gain_against_its_standard_error() -> None:
@@ -96,29 +117,25 @@ def test_a_verdict_is_the_paired_gain_against_its_standard_error() -> None:
 )
 def test_the_price_bounds_the_passes(passes: float, population: int, images: int, generations: int) -> None:
     found = plan(passes, population, images, generations)
-    enough = population * min(images, FEWEST_IMAGES) * min(generations, FEWEST_GENERATIONS)
+    enough = Plan(min(images, FEWEST_IMAGES), min(generations, FEWEST_GENERATIONS)).passes(population)
     assert (found is not None) == (passes >= enough)
     if found is not None:
-        assert found.images * found.generations * population <= passes
+        assert found.passes(population) <= passes
         assert min(images, FEWEST_IMAGES) <= found.images <= images
         assert min(generations, FEWEST_GENERATIONS) <= found.generations <= generations
         if found.generations > FEWEST_GENERATIONS:  # fewer generations come first, then fewer images
             assert found.images == images
         if (found.images, found.generations) != (images, generations):  # and what may be spent, is
-            assert (found.images + 1) * (found.generations + 1) * population > passes
+            assert Plan(found.images + 1, found.generations + 1).passes(population) > passes
 
 
 def test_plans_of_lessons() -> None:
     assert plan(3 * 80, 12, 300, 30) is None  # ten classes of eight images
-    assert plan(3 * 768, 12, 300, 30) is not None
-    assert plan(30 * 300, 12, 150, 30) == Plan(150, 5)
+    assert plan(3 * 1024, 12, 300, 30) == Plan(69, 3)
+    assert plan(30 * 300, 12, 150, 30) == Plan(150, 4)
     assert plan(0, 12, 300, 30) is None
-    free = plan(1e9, 12, 300, 30)
-    assert free is not None
-    assert (free.images, free.generations) == (300, 30)
-    small = plan(32 * 4 * 3, 4, 32, 3)  # who asks for three generations gets them
-    assert small is not None
-    assert (small.images, small.generations) == (32, 3)
+    assert plan(1e9, 12, 300, 30) == Plan(300, 30)
+    assert plan(Plan(32, 1).passes(4), 4, 32, 1) == Plan(32, 1)  # who asks for less gets it
 
 
 @given(classes=st.integers(4, 60), seed=st.integers(0, 100))

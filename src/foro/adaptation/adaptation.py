@@ -31,7 +31,7 @@ from foro.features.sample import Sample
 from foro.heads.projection import RandomProjection
 from foro.images.load import Images
 from foro.images.samples import stratified
-from foro.types import Arrays, Float32, Label
+from foro.types import Arrays, Float32, Float64, Label
 from foro.util.threads import one_blas_thread
 
 
@@ -83,8 +83,7 @@ def search_passes(config: LearnerConfig, before: Adaptation, labels: Sequence[La
         found = _plan(config, len(labels), classes)
         if found is None:
             return 0
-        sample = min(len(labels), found.images + 2 * _checked(found.images))
-        return found.generations * _population(config) * found.images + 2 * sample
+        return found.passes(_population(config))
     if config.online:
         return (_population(config) - 1) * len(labels)
     return config.generations * _population(config) * min(config.search_images, len(labels))
@@ -101,11 +100,6 @@ def _plan(config: LearnerConfig, images: int, classes: int) -> Plan | None:
         return None
     most = min(config.search_images, images // 2)  # the others are to check on
     return plan(config.search_price * images, _population(config), most, config.generations)
-
-
-def _checked(searched: int) -> int:
-    """Images to check on, of searched classes and of others each, beside so many to search on."""
-    return max(64, searched // 2)
 
 
 class TaskAdaptation:
@@ -181,22 +175,22 @@ class TaskAdaptation:
         neutral = sample.layers(NEUTRAL)
         history = self._activations(neutral)
         judge = sample.judge(self._fitness(neutral[seen], names[: len(seen)], history), seen)
+
+        def errors(layers: Float32) -> Float64:
+            # New classes must be told apart from known ones too, so all are in the head; and each is judged at its own
+            # best γ, for what helps may well change the scale of the scores.
+            return self._fitness(layers, names, history).squared_error(layers)[judged]
+
+        before = errors(neutral)
         limits = found_plan.generations, config.patience, config.search_seconds
-        found = search(judge, self.space, self._evolution(), *limits)
-        self.generations = found.generations
-        adapted = sample.layers(found.candidate)
-        # New classes must be told apart from known ones too, so all are in the head; and each is judged at its own best
-        # γ, for what helps may well change the scale of the scores.
-        self.verdict = Verdict.of(
-            *(self._fitness(each, names, history).squared_error(each)[judged] for each in (neutral, adapted))
+        found = search(
+            judge, self.space, self._evolution(), *limits, lambda each: Verdict.of(before, errors(sample.layers(each)))
         )
-        if self.verdict.kept:
-            history = history.updated(self._activations(adapted), config.history_rate)
-            self.adaptation = replace(
-                self.adaptation, candidate=found.candidate, history=history, distribution=found.distribution
-            )
-        else:
-            self.adaptation = replace(self.adaptation, history=history)
+        self.generations, self.verdict = found.generations, found.verdict
+        self.adaptation = replace(self.adaptation, history=history)
+        if self.verdict is not None and self.verdict.kept:
+            candidate = self.space.candidate(found.distribution.mean)
+            self.adaptation = replace(self.adaptation, candidate=candidate, distribution=found.distribution)
 
     def _cut(self, labels: list[Label], held: set[Label], most: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Positions of images to search on, and of others to check on: of searched classes, and of those held out."""
@@ -206,9 +200,9 @@ class TaskAdaptation:
 
         unseen = positions_of(labels, held)
         seen = np.setdiff1d(np.arange(len(labels)), unseen)
-        searched, checked = some(seen, most), _checked(most)
-        aside = np.setdiff1d(seen, searched)
-        return searched, np.concatenate([some(each, checked) for each in (aside, unseen) if len(each)])
+        searched = some(seen, most)
+        aside = some(np.setdiff1d(seen, searched), most // 2)
+        return searched, np.concatenate([aside, some(unseen, most - len(aside))])
 
     def _evolve(self, images: Images, labels: list[Label]) -> None:
         config = self.config

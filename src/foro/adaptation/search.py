@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,22 +29,15 @@ DOUBT = 2.0
 
 
 @dataclass(frozen=True)
-class Found:
-    """Where a search ended: the mean of its last distribution, its best candidate, and what that reached."""
-
-    candidate: Candidate
-    best: Candidate
-    fitness: float
-    distribution: Distribution
-    generations: int
-
-
-@dataclass(frozen=True)
 class Plan:
-    """What a search may cost: images that candidates are compared on, and generations."""
+    """What a search may cost: images that candidates are compared on, as many to check on, and generations."""
 
     images: int
     generations: int
+
+    def passes(self, population: int) -> int:
+        """Forward passes: of every candidate, and for each check and without any candidate those of both halves."""
+        return self.images * (self.generations * (population + 2) + 2)
 
 
 def plan(passes: float, population: int, most_images: int, most_generations: int) -> Plan | None:
@@ -53,37 +46,10 @@ def plan(passes: float, population: int, most_images: int, most_generations: int
     Fewer generations come first, then fewer images: few images mislead, however long they are searched on.
     """
     fewest = min(FEWEST_GENERATIONS, most_generations)
-    images = int(min(most_images, passes / (population * fewest)))
+    images = int(min(most_images, passes / Plan(1, fewest).passes(population)))
     if images < min(FEWEST_IMAGES, most_images):
         return None
-    return Plan(images, int(min(most_generations, passes / (population * images))))
-
-
-def search(
-    judge: Judge, space: Space, evolution: Evolution, generations: int, patience: int, seconds: float | None = None
-) -> Found:
-    """Evolves a candidate on one fixed sample: every candidate is judged on the same images."""
-    end = np.inf if seconds is None else time.monotonic() + seconds
-    best, best_fitness, since = evolution.distribution.mean, np.inf, 0
-    done = 0
-    with progress_bar("adapting", generations, "generations") as advance:
-        while done < generations and since < patience and time.monotonic() < end:
-            vectors = evolution.ask()
-            values = judge([space.candidate(each) for each in vectors])
-            evolution.tell(values)
-            done, since = done + 1, since + 1
-            if min(values) < best_fitness:
-                best, best_fitness, since = vectors[int(np.argmin(values))], min(values), 0
-            advance(1)
-    last = evolution.distribution
-    return Found(space.candidate(last.mean), space.candidate(best), float(best_fitness), last, done)
-
-
-def hold_classes_out(labels: Sequence[Label], generator: np.random.Generator) -> set[Label]:
-    """A third of the classes, at least two: those that a search does not see and its result is checked on."""
-    classes = list(dict.fromkeys(labels))
-    held = max(2, round(len(classes) / 3))
-    return {classes[number] for number in generator.permutation(len(classes))[:held]}
+    return Plan(images, int(min(most_generations, (passes / images - 2) / (population + 2))))
 
 
 @dataclass(frozen=True)
@@ -108,6 +74,67 @@ class Verdict:
     def __str__(self) -> str:
         found = f"squared error {-self.gain:+.3f} ± {self.error:.3f} on images that the search did not see"
         return f"adapted: {found}" if self.kept else f"not adapted: {found}"
+
+
+Check = Callable[[Candidate], Verdict]
+"""What a candidate gains on images that the search does not see."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where a search ended: the mean of a distribution, which needs no luck, and the best candidate of all.
+
+    The distribution is the last one, or the one whose mean passed the check best.
+    """
+
+    distribution: Distribution
+    best: Candidate
+    fitness: float  # of the best candidate
+    generations: int
+    verdict: Verdict | None = None
+
+
+def search(
+    judge: Judge,
+    space: Space,
+    evolution: Evolution,
+    generations: int,
+    patience: int,
+    seconds: float | None = None,
+    check: Check | None = None,
+) -> Found:
+    """Evolves a candidate on one fixed sample: every candidate is judged on the same images.
+
+    It ends when nothing got better for some generations: by the check, where there is one, else by the fitness.
+    """
+    end = np.inf if seconds is None else time.monotonic() + seconds
+    best, fitness = evolution.distribution.mean, np.inf
+    kept, verdict = evolution.distribution, None
+    done, since = 0, 0
+    with progress_bar("adapting", generations, "generations") as advance:
+        while done < generations and since < patience and time.monotonic() < end:
+            vectors = evolution.ask()
+            values = judge([space.candidate(each) for each in vectors])
+            evolution.tell(values)
+            done, since = done + 1, since + 1
+            if min(values) < fitness:
+                best, fitness = vectors[int(np.argmin(values))], min(values)
+                since = 0 if check is None else since
+            if check is None:
+                kept = evolution.distribution
+            else:
+                checked = check(space.candidate(evolution.distribution.mean))
+                if verdict is None or checked.gain > verdict.gain:
+                    kept, verdict, since = evolution.distribution, checked, 0
+            advance(1)
+    return Found(kept, space.candidate(best), float(fitness), done, verdict)
+
+
+def hold_classes_out(labels: Sequence[Label], generator: np.random.Generator) -> set[Label]:
+    """A third of the classes, at least two: those that a search does not see and its result is checked on."""
+    classes = list(dict.fromkeys(labels))
+    held = max(2, round(len(classes) / 3))
+    return {classes[number] for number in generator.permutation(len(classes))[:held]}
 
 
 def positions_of(labels: Sequence[Label], classes: set[Label]) -> NDArray[np.intp]:
