@@ -20,7 +20,7 @@ from rich.table import Table
 
 from foro import KnowledgeEncoder, load_backbone
 from foro.backbones import Backbone
-from foro.features.readout import Readout
+from foro.features.readout import EARLIER, Readout, Token
 
 SETS = "nano cifar100,nano cub200,vit-tiny-112 cifar100,vit-tiny-112 cub200,vit-tiny-224 cifar100,vit-tiny-224 cub200"
 
@@ -34,6 +34,13 @@ def readouts(backbone: Backbone) -> Iterator[tuple[str, Readout]]:
     halves = [replace(each, share=0.5 / len(earlier)) for each in earlier]
     yield "last CLS ½, earlier CLS ½", replace(groups, tokens=(last, *halves))
     yield "last CLS ½, mean tokens ½", replace(groups, tokens=(last, replace(means, share=0.5)))
+    thirds = [replace(last, share=1 / 3), *(replace(each, share=1 / 3 / len(earlier)) for each in earlier)]
+    yield "a third each", replace(groups, tokens=(*thirds, replace(means, share=1 / 3)))
+    own = [Token((each,), 0.25 / len(means.outputs), means.weight / len(means.outputs)) for each in means.outputs]
+    yield "groups, mean tokens each in a projection", replace(groups, tokens=(last, *earlier, *own))
+    count = min(backbone.depth - 1, 2 * backbone.depth // 3)
+    more = [Token((backbone.depth - 2 - each,), 0.25 / count, EARLIER / count) for each in range(count)]
+    yield "groups, two thirds of the layers", replace(groups, tokens=(last, *more, means))
     yield "groups: last CLS ½, earlier CLS ¼, mean tokens ¼", groups
 
 
