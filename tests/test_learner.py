@@ -34,7 +34,7 @@ def test_presets_are_the_papers_values_and_can_be_overridden() -> None:
     paper = LearnerConfig.from_preset("paper")
     assert (paper.prompt_tokens, paper.population, paper.discrepancy_weight, paper.history_rate) == (3, 6, 0.3, 0.1)
     assert (paper.regularisation, paper.projection_dim, paper.policy, paper.online) == (0.1, 8192, "evolve", True)
-    assert (paper.fitness, PRESETS["default"].fitness) == ("both", "entropy")
+    assert (paper.fitness, PRESETS["default"].fitness) == ("both", "few-shot")
     assert (PRESETS["default"].policy, PRESETS["default"].regularisation) == ("freeze", "auto")
     assert LearnerConfig.from_preset("paper", regularisation="auto").regularisation == "auto"
     assert (paper.adaptation, paper.readout, paper.covariance, paper.head) == ("prompt", "cls", "separable", "ridge")
@@ -47,7 +47,7 @@ def test_presets_are_the_papers_values_and_can_be_overridden() -> None:
         ({"preset": "best"}, "unknown preset 'best'; choose one of default, adapt, paper"),
         ({"gamma": 1}, "unknown setting 'gamma'"),
         ({"policy": "thaw"}, "policy must be one of none, freeze, evolve"),
-        ({"fitness": "x"}, "fitness must be both or made of entropy, discrepancy"),
+        ({"fitness": "x"}, "fitness must be both or made of entropy, few-shot, discrepancy"),
         ({"population": 1}, "population must be a whole number of at least 2"),
         ({"generations": "3"}, "generations must be a whole number"),
         ({"prompt_tokens": 1.5}, "prompt_tokens must be a whole number"),
@@ -82,9 +82,9 @@ def test_freeze_evolves_once_and_keeps_the_candidate(tiny_backbone: Backbone, ad
     expected = {"prompt": (3, 32), "gains": (3, 3)}
     assert shapes == {name: shape for name, shape in expected.items() if adaptation in (name, "both")}
     assert first.generations == 3
-    assert first.forward_passes == 64 + 3 * 4 * 32 + 64 + 64  # neutral, candidates, the check, the features
+    assert first.forward_passes == 64 + 3 * (4 * 32 + 64) + 64  # neutral, candidates, the check, the features
     assert first.adaptation is not None
-    assert first.adaptation.startswith("adapted: squared error ")
+    assert first.adaptation.startswith("adapted: cross-entropy ")
     assert first.note is None
     second = learner.learn(images, ["again"] * 64, again=True)
     assert learner.candidate is candidate

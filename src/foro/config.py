@@ -63,9 +63,9 @@ class LearnerConfig:
     gain_step: float = setting(0.1, "initial step size of CMA-ES for gains", least=1e-6, most=1e6)
     covariance: Covariance = setting("auto", "covariance of CMA-ES; auto: separable, of gains alone full")
     fitness: str = setting(
-        "entropy",
-        "terms of the fitness, joined by +: entropy, discrepancy; both: these two; a prompt evolved on one task has no "
-        "earlier task to drift from",
+        "few-shot",
+        "terms of the fitness, joined by +: few-shot (heads that were taught two images of each class), entropy (heads "
+        "that were taught all images but one), discrepancy; both: the last two, as in the paper",
     )
     discrepancy_weight: float = setting(
         0.3, "λ, weight of the activation discrepancy against the summed entropy", least=0, most=1e6

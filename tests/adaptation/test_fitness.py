@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foro.adaptation.activation_history import ActivationHistory, RunningActivations
-from foro.adaptation.fitness import Fitness
+from foro.adaptation.fitness import Fitness, few_shot_entropy
 from foro.features.readout import Readout, Token
 from foro.heads.projection import RandomProjection
 from foro.heads.ridge import KnowledgeEncoder
@@ -98,3 +98,24 @@ def test_running_statistics_equal_those_of_all_batches(layers: np.ndarray) -> No
     whole = ActivationHistory.of(layers)
     assert np.allclose(running.result().mean, whole.mean, atol=1e-6)
     assert np.allclose(running.result().deviation, whole.deviation, atol=1e-6)
+
+
+def test_few_shot_entropy_sees_how_classes_are_told_apart_whatever_the_scale() -> None:
+    classes = np.repeat(np.arange(4), 10)
+    noise = np.random.default_rng(0).standard_normal((40, 6))
+
+    def entropy(distance: float, scale: float = 1.0) -> np.ndarray:
+        rows = scale * (noise + distance * np.eye(6)[classes])
+        return few_shot_entropy(rows @ rows.T, classes)
+
+    means = [entropy(distance).mean() for distance in (0.0, 2.0, 4.0, 8.0)]
+    assert means == sorted(means, reverse=True)
+    assert means[0] > np.log(4) > 10 * means[-1]  # guessing; nearly no error
+    assert np.allclose(entropy(2.0, scale=30.0), entropy(2.0))
+
+
+def test_few_shot_entropy_of_classes_with_an_image_or_two() -> None:
+    rows = np.random.default_rng(1).standard_normal((6, 5))
+    values = few_shot_entropy(rows @ rows.T, np.array([0, 1, 1, 2, 2, 2]))
+    assert np.isfinite(values).all()
+    assert (values > 0).all()

@@ -97,15 +97,15 @@ def test_a_search_ends_where_the_check_gains_no_more() -> None:
 
 
 def test_a_verdict_is_the_paired_gain_against_its_standard_error() -> None:
-    before, after = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.5, 2.1, 2.0, 3.5])
+    before, after = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.5, 1.7, 2.4, 3.5])
     verdict = Verdict.of(before, after)
     assert verdict.gain == pytest.approx(0.475)
-    assert verdict.error == pytest.approx(np.std([0.5, -0.1, 1.0, 0.5], ddof=1) / 2)
+    assert verdict.error == pytest.approx(np.std([0.5, 0.3, 0.6, 0.5], ddof=1) / 2)
     assert verdict.kept
-    assert str(verdict).startswith("adapted: squared error -0.475 ± 0.225 on images that the search did not see")
-    assert not Verdict(0.4, 0.2).kept  # more than two standard errors, not as much
+    assert str(verdict).startswith("adapted: cross-entropy -0.475 ± 0.063 on images that the search did not see")
+    assert not Verdict(0.6, 0.2).kept  # more than three standard errors, not as much
     assert not Verdict(-0.3, 0.1).kept
-    assert str(Verdict(-0.3, 0.1)).startswith("not adapted: squared error +0.300 ± 0.100 on images")
+    assert str(Verdict(-0.3, 0.1)).startswith("not adapted: cross-entropy +0.300 ± 0.100 on images")
     assert not Verdict.of(before[:1], after[:1]).kept  # one sample says nothing of its error
 
 

@@ -31,7 +31,7 @@ from foro.features.sample import Sample
 from foro.heads.projection import RandomProjection
 from foro.images.load import Images
 from foro.images.samples import stratified
-from foro.types import Arrays, Float32, Float64, Label
+from foro.types import Arrays, Float32, Label
 from foro.util.threads import one_blas_thread
 
 
@@ -176,16 +176,15 @@ class TaskAdaptation:
         history = self._activations(neutral)
         judge = sample.judge(self._fitness(neutral[seen], names[: len(seen)], history), seen)
 
-        def errors(layers: Float32) -> Float64:
-            # New classes must be told apart from known ones too, so all are in the head; and each is judged at its own
-            # best γ, for what helps may well change the scale of the scores.
-            return self._fitness(layers, names, history).squared_error(layers)[judged]
+        # New classes must be told apart from known ones too, so the heads of the check know all.
+        whole = self._fitness(neutral, names, history)
+        before = whole.few_shot(neutral)[judged]
 
-        before = errors(neutral)
+        def check(candidate: Candidate) -> Verdict:
+            return Verdict.of(before, whole.few_shot(sample.layers(candidate))[judged])
+
         limits = found_plan.generations, config.patience, config.search_seconds
-        found = search(
-            judge, self.space, self._evolution(), *limits, lambda each: Verdict.of(before, errors(sample.layers(each)))
-        )
+        found = search(judge, self.space, self._evolution(), *limits, check)
         self.generations, self.verdict = found.generations, found.verdict
         self.adaptation = replace(self.adaptation, history=history)
         if self.verdict is not None and self.verdict.kept:

@@ -24,6 +24,12 @@ Term = Callable[["Fitness", Float32], float]
 """A number for what is read of every layer with a candidate, (n, outputs, dim); lower is better."""
 
 TERMS: dict[str, Term] = {}
+SHOTS, DRAWS = 2, 40
+"""Images of each class that a head is taught, and heads."""
+
+FEW_SHOT_GAMMA, FEW_SHOT_SHARPNESS = 0.1, 8.0
+"""γ of these heads against the mean square of what they are taught, and of the softmax of their scores."""
+
 BOTH = "both"
 """The paper's two terms."""
 
@@ -93,10 +99,13 @@ class Fitness:
         """Cross-entropy (n,) of the leave-one-out scores of each sample."""
         return cross_entropy(self.scores(layers), self.classes, self.sharpness)
 
-    def squared_error(self, layers: Float32) -> Float64:
-        """Squared error (n,) of the leave-one-out scores of each sample: bounded, so that few samples decide little."""
-        errors = self.scores(layers) - np.eye(self.classes.max() + 1)[self.classes]
-        return np.asarray(np.square(errors).sum(axis=1))
+    def few_shot(self, layers: Float32) -> Float64:
+        """Cross-entropy (n,) of each sample for heads that were taught two images of each class, the mean of many.
+
+        Such heads err often, so that every sample says something, and what helps them helps classes to come.
+        """
+        rows = self.rows(layers)
+        return few_shot_entropy(rows @ rows.T, self.classes)
 
     def scores(self, layers: Float32) -> Float64:
         """Leave-one-out scores (n, c) of a ridge classifier on the projected features of these samples alone."""
@@ -114,8 +123,33 @@ def entropy(fitness: Fitness, layers: Float32) -> float:
     return float(fitness.cross_entropy(layers).mean())
 
 
+@term("few-shot")
+def few_shot(fitness: Fitness, layers: Float32) -> float:
+    """Mean cross-entropy of heads that were taught two images of each class."""
+    return float(fitness.few_shot(layers).mean())
+
+
 @term("discrepancy")
 def discrepancy(fitness: Fitness, layers: Float32) -> float:
     """Term (b): λ/n times the activation discrepancy, so that λ weighs as in the paper, where (a) is a sum."""
     drift = fitness.history.discrepancy(ActivationHistory.of(layers[:, : len(fitness.history.mean)]))
     return fitness.discrepancy_weight * drift / len(layers)
+
+
+def few_shot_entropy(kernel: Float64, classes: NDArray[np.int64]) -> Float64:
+    """Mean cross-entropy (n,) of each sample over heads that it did not teach, from inner products (n, n).
+
+    The draws are the same for every kernel of the same classes. γ goes with the kernel, so that its scale says nothing.
+    """
+    count, generator = len(classes), np.random.default_rng(0)
+    groups = [np.flatnonzero(classes == number) for number in range(classes.max() + 1)]
+    targets, total, times = np.eye(len(groups))[classes], np.zeros(count), np.zeros(count)
+    for _ in range(DRAWS):
+        taught = np.concatenate([generator.permutation(each)[: min(SHOTS, len(each) - 1)] for each in groups])
+        asked = np.setdiff1d(np.arange(count), taught)
+        block = kernel[np.ix_(taught, taught)]
+        ridge = block + FEW_SHOT_GAMMA * np.trace(block) / max(len(taught), 1) * np.eye(len(taught))
+        scores = kernel[np.ix_(asked, taught)] @ np.linalg.solve(ridge, targets[taught])
+        total[asked] += cross_entropy(scores, classes[asked], FEW_SHOT_SHARPNESS)
+        times[asked] += 1
+    return np.asarray(total / np.maximum(times, 1))

@@ -24,8 +24,9 @@ FEWEST_IMAGES = 64
 FEWEST_GENERATIONS = 3
 """Below this a search has hardly begun."""
 
-DOUBT = 2.0
-"""Standard errors that a gain must exceed: features that were learned with a wrong candidate cannot be made again."""
+DOUBT = 3.0
+"""Standard errors that a gain must exceed: it is the best of several, and features that were learned with a wrong
+candidate cannot be made again."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def plan(passes: float, population: int, most_images: int, most_generations: int
 
 @dataclass(frozen=True)
 class Verdict:
-    """The gain in squared error on images that the search did not see, some of new classes, and its standard error."""
+    """The gain in few-shot cross-entropy on images that the search did not see, and its standard error."""
 
     gain: float
     error: float
@@ -72,7 +73,7 @@ class Verdict:
         return self.gain > DOUBT * self.error
 
     def __str__(self) -> str:
-        found = f"squared error {-self.gain:+.3f} ± {self.error:.3f} on images that the search did not see"
+        found = f"cross-entropy {-self.gain:+.3f} ± {self.error:.3f} on images that the search did not see"
         return f"adapted: {found}" if self.kept else f"not adapted: {found}"
 
 

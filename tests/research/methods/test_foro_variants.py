@@ -36,7 +36,7 @@ def test_foro_searches_gains_on_the_first_task_and_says_what_it_found(
     method = build("foro", tiny_backbone)
     assert isinstance(method, LearnerMethod)
     cost = method.learn(images, labels)
-    assert cost.forward_passes == 64 + 2 * 4 * 32 + 64 + 64  # neutral, candidates, the check, the features
+    assert cost.forward_passes == 64 + 2 * (4 * 32 + 64) + 64  # neutral, candidates, the check, the features
     assert cost.note is not None
     assert cost.note.startswith("adapted: ")
     assert set(method.learner.candidate.arrays()) == {"gains"}

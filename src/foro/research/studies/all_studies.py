@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foro.adaptation.fitness import parse_terms
 from foro.errors import InputError
 from foro.research.studies import paper
 from foro.research.studies.ablation import ablation
@@ -35,7 +36,7 @@ STUDIES = (
             dataset="imagenet_r",
             tasks=5,
             known=paper.LAMBDA,
-            matters=lambda settings: settings["fitness"] != "entropy",
+            matters=lambda settings: "discrepancy" in parse_terms(settings["fitness"]),
             note="λ weighs the discrepancy against the entropy summed over samples, as in the paper's fitness",
         ),
     ),
