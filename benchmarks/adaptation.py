@@ -141,7 +141,7 @@ def adapt(trial: Trial, kind: str, price: float) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--streams", default=STREAMS, help="backbone, data set and seed, separated by commas")
-    parser.add_argument("--kinds", default="gains,prompt")
+    parser.add_argument("--kinds", default="gains", help="gains, prompt or both, separated by commas")
     parser.add_argument("--prices", default="30", help="multiples of the first task's own passes")
     parser.add_argument("--classes", type=int, default=100, help="of all tasks together")
     parser.add_argument("--train-per-class", type=int, default=30, help="CUB-200 has 8 here")
@@ -166,8 +166,10 @@ def main() -> None:
 
 def show(rows: list[dict[str, Any]]) -> None:
     """What each stream gained, and how often each check decided as the accuracy over all classes does."""
-    rows = [row for row in rows if row["planned"] is not None]
-    console = Console(width=150)
+    console, rows = Console(width=150), [row for row in rows if row["planned"] is not None]
+    if not rows:
+        console.print("no stream has enough images in its first task to search on")
+        return
     table = Table(
         title="accuracy over all classes in %, adapted on the first task and frozen; checks as gain / its s.e."
     )
@@ -200,7 +202,7 @@ def show(rows: list[dict[str, Any]]) -> None:
     ):
         table.add_column(heading, justify="left" if heading == "check" else "right")
     for number, check in enumerate(CHECKS):
-        for bar in (1, 2) if number else (0,):
+        for bar in (1, 2, 3) if number else (0,):
             kept = np.array([row["checks"][check]["gain"] > bar * row["checks"][check]["error"] for row in rows])
             better = np.array(gains) > 0
             counts = kept & better, kept & ~better, ~kept & ~better, ~kept & better
