@@ -62,6 +62,8 @@ function compare(one, other) {
 }
 
 function row({ label, count: pictures, accuracy, last_taught: taught }) {
+  const number = make("td", { className: "number" }, pictures.toLocaleString(language));
+  number.dataset.unit = t(pictures === 1 ? "picture" : "pictures"); // shown where the table has no head
   const more = make("button", { className: "quiet", ariaLabel: t("Teach more of {label}", { label }) }, t("Teach"));
   more.addEventListener("click", () => teachMore(label));
   const name = make("button", { className: "quiet", ariaLabel: t("Rename {label}", { label }) }, t("Rename"));
@@ -70,7 +72,7 @@ function row({ label, count: pictures, accuracy, last_taught: taught }) {
   away.addEventListener("click", () => forgetClass(label, away));
   const cells = [
     make("th", { scope: "row" }, String(label)),
-    make("td", { className: "number" }, pictures.toLocaleString(language)),
+    number,
     make("td", { className: "accuracy" }, ...(accuracy === null ? ["–"] : share(accuracy))),
     make("td", { className: "taught" }, taught ? make("time", { dateTime: taught, title: clock(taught) }, ago(taught)) : "–"),
     make("td", { className: "change" }, more, name, away),
