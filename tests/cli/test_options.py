@@ -51,9 +51,10 @@ def test_learn_has_a_flag_for_each_setting_that_asks_for_one() -> None:
 def test_serve_has_a_flag_for_each_setting() -> None:
     shown = flags("serve")
     for each in fields(ServeConfig):
-        assert f"--{each.name.replace('_', '-')} <" in shown
+        switch = isinstance(each.default, bool)
+        assert f"--{each.name.replace('_', '-')} {'' if switch else '<'}" in shown
         assert each.metadata["help"] in shown
-        assert each.default is None or f"[default: {each.default}" in shown
+        assert switch or each.default is None or f"[default: {each.default}" in shown
     assert "[env var: FORO_TEACH_TOKEN]" in shown
 
 

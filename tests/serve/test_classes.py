@@ -28,7 +28,7 @@ def test_lists_what_is_known(client: httpx.Client) -> None:
 
 def test_a_new_service_knows_nothing(fresh: httpx.Client) -> None:
     nothing = {"classes": [], "samples": 0, "accuracy": None, "history": [], "removed": []}
-    nothing |= {"undo": [], "model_version": 0}
+    nothing |= {"undo": [], "model_version": 0, "thumbnails": False}
     assert fresh.get("/v1/classes").json() == nothing
     health = fresh.get("/healthz").json()
     assert health == {

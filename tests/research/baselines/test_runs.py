@@ -69,9 +69,9 @@ def test_fast_is_shown_beside_every_result_that_was_made_with_it(tiny_folder: Pa
     overrides = {group["method"]: group["overrides"] for group in shown}
     assert overrides == {"kem": {"projection_dim": 32}, "ft": {"preset": "fast", "epochs": 1}}
     table = run("table", "comparison", *usual, "--fast", "--set", "epochs=1")
-    assert "| FT | `ft (fast)` |" in table
+    assert "| FT <sup>a</sup> | `ft (fast)` |" in table
     assert "fast preset: batch_size = 32, learning_rate = 0.05, crop_area = 0.5; epochs = 1; seed 0." in table
-    assert "| KEM | `kem` |" in table
+    assert "| KEM <sup>b</sup> | `kem` |" in table
     report = tmp_path / "report.html"
     run("report", "--out", tmp_path, "--report", report)
     assert "ft (fast preset" in report.read_text()
