@@ -110,23 +110,24 @@ def search(
     """
     end = np.inf if seconds is None else time.monotonic() + seconds
     best, fitness = evolution.distribution.mean, np.inf
-    kept, verdict = evolution.distribution, None
+    kept: Distribution = evolution.distribution
+    verdict: Verdict | None = None
     done, since = 0, 0
     with progress_bar("adapting", generations, "generations") as advance:
         while done < generations and since < patience and time.monotonic() < end:
             vectors = evolution.ask()
             values = judge([space.candidate(each) for each in vectors])
             evolution.tell(values)
-            done, since = done + 1, since + 1
-            if min(values) < fitness:
+            better = min(values) < fitness
+            if better:
                 best, fitness = vectors[int(np.argmin(values))], min(values)
-                since = 0 if check is None else since
-            if check is None:
-                kept = evolution.distribution
-            else:
-                checked = check(space.candidate(evolution.distribution.mean))
-                if verdict is None or checked.gain > verdict.gain:
-                    kept, verdict, since = evolution.distribution, checked, 0
+            last, checked = evolution.distribution, None
+            if check is not None:
+                checked = check(space.candidate(last.mean))
+                better = verdict is None or checked.gain > verdict.gain
+            if check is None or better:
+                kept, verdict = last, checked
+            done, since = done + 1, 0 if better else since + 1
             advance(1)
     return Found(kept, space.candidate(best), float(fitness), done, verdict)
 

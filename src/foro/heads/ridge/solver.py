@@ -200,14 +200,13 @@ class Solver:
         """
         places: list[float] = []
         for half in halves(self._statistics):
-            place = extrapolated(places) if places else pilot(half, share)
-            if half.size > PILOT_SIZE:
+            large = half.size > PILOT_SIZE
+            place = extrapolated(places) if large and places else pilot(half, share)
+            if large:
                 assert half.gram is not None
                 trial = Solver(half, None, self._seed)
                 trial._buffer = None if self._buffer is None else self._buffer[: len(half.gram)]
                 place = trial._search(place, share)[1]
-            elif places:
-                place = pilot(half, share)
             places.append(place)
         return extrapolated(places) if places else pilot(self._statistics, share)
 
