@@ -2,6 +2,7 @@
 
 Nothing reads the patch tokens after the last block, so the last block computes the class token alone: the same
 class token for about a sixth of the block's work.
+Matrix products are in bfloat16, two to three times as fast on a processor that has instructions for it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from timm.models.vision_transformer import Block, VisionTransformer
 from torch import Tensor
+
+bfloat16 = torch.autocast("cpu", torch.bfloat16)
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Outputs:
     depths: Tensor
 
 
+@bfloat16
 def forward(model: VisionTransformer, x: Tensor, keep: Tensor | None = None, depths: tuple[int, ...] = ()) -> Outputs:
     """Look at pictures `x` (B, 3, H, W); the last block is computed for the class token only.
 
@@ -48,7 +52,7 @@ def forward(model: VisionTransformer, x: Tensor, keep: Tensor | None = None, dep
             found.append(torch.stack((x[:, 0], x[:, prefix:].mean(1)), 1))
     cls = model.norm(last_block_cls(model.blocks[-1], x))
     taken = torch.stack(found, 1) if found else x.new_empty(len(x), 0, 2, x.shape[2])
-    return Outputs(cls, x[:, prefix:], F.layer_norm(taken, taken.shape[-1:]))
+    return Outputs(cls.float(), x[:, prefix:].float(), F.layer_norm(taken.float(), taken.shape[-1:]))
 
 
 def last_block_cls(block: Block, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Muon: momentum whose update of every weight matrix is orthogonalised (Jordan et al., 2024), in float32.
+"""Muon: momentum whose update of every weight matrix is orthogonalised (Jordan et al., 2024).
 
 Weight matrices move by an update with all singular values near one, which takes far fewer steps than an
 element-wise rule. Everything else (embeddings, norms, biases) takes AdamW. Updates of equal shape are
@@ -19,11 +19,11 @@ QUINTIC = (3.4445, -4.7750, 2.0315)
 def orthogonalise(g: Tensor, rounds: int = 5) -> Tensor:
     """Return, for a batch (K, m, n) of matrices with m <= n, nearly the closest semi-orthogonal matrices."""
     a, b, c = QUINTIC
-    x = g / (g.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    x = (g / (g.norm(dim=(1, 2), keepdim=True) + 1e-7)).bfloat16()
     for _ in range(rounds):
         gram = x @ x.transpose(1, 2)
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x
+    return x.to(g.dtype)
 
 
 class Muon(torch.optim.Optimizer):

@@ -21,6 +21,25 @@ def build_student(model_args: dict[str, Any]) -> VisionTransformer:
     return VisionTransformer(num_classes=0, **model_args)
 
 
+def grow(student: VisionTransformer, folder: Path) -> None:
+    """Start `student` with the weights in `folder`; the blocks that it has more are spread evenly and do nothing yet.
+
+    A block does nothing while what it adds to its input is zero; its other weights stay as they were drawn.
+    """
+    smaller = load_exported(folder)
+    rest = {name: t for name, t in smaller.state_dict().items() if not name.startswith("blocks.")}
+    student.load_state_dict(rest, strict=False)
+    depth, known = len(student.blocks), len(smaller.blocks)
+    first = {round((number + 0.5) * depth / known - 0.5): number for number in range(known)}
+    first = {depth - 1 if number == known - 1 else place: number for place, number in first.items()}
+    for place, block in enumerate(student.blocks):
+        if place in first:
+            block.load_state_dict(smaller.blocks[first[place]].state_dict())
+        else:
+            for layer in (block.attn.proj, block.mlp.fc2):
+                torch.nn.init.zeros_(layer.weight)
+
+
 def export(weights: dict[str, Tensor], recipe: Recipe, folder: Path) -> None:
     """Write `weights` as float16 in timm's key names with a timm-style config, each file atomically."""
     folder.mkdir(parents=True, exist_ok=True)

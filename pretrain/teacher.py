@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,10 +64,12 @@ class Targets:
     that this has taken.
     """
 
-    def __init__(self, teacher: VisionTransformer, images: Images, work: Path, recipe: Recipe) -> None:
+    def __init__(
+        self, teacher: VisionTransformer, images: Images, work: Path, recipe: Recipe, views: Sequence[int]
+    ) -> None:
         self._teacher, self._images = teacher, images
         self.seconds, self._unsaved = 0.0, False
-        self.views = [self._open(work, recipe, number) for number in range(recipe.views)]
+        self.views = {number: self._open(work, recipe, number) for number in views}
 
     def _open(self, work: Path, recipe: Recipe, number: int) -> View:
         n = len(self._images)
@@ -117,7 +120,7 @@ class Targets:
         if not self._unsaved:
             return
         self._unsaved = False
-        for view in self.views:
+        for view in self.views.values():
             for kept in (view.cls, view.tokens, view.depths):
                 kept.flush()
             partial = Path(f"{view.stem}.known.partial.npy")

@@ -17,6 +17,7 @@ from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import torch
 from batches import EASY, HARD, Batch, Batches, Difficulty
 from forward_pass import forward
@@ -24,8 +25,8 @@ from images import load_images
 from muon import Muon
 from objective import Objective, measure
 from recipe import Recipe, add_options, from_options
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from student import build_student, export
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn, track
+from student import build_student, export, grow
 from teacher import DEPTHS, NAME, Targets, load_teacher
 from torch import nn
 
@@ -46,6 +47,8 @@ class Run:
     def __init__(self, recipe: Recipe, objective: Objective) -> None:
         self.recipe, self.objective = recipe, objective
         self.student = build_student(recipe.model_args)
+        if recipe.start:
+            grow(self.student, Path(recipe.start))
         self.average = copy.deepcopy(self.student).requires_grad_(False)
         self.step, self.seconds, self.teacher_seconds = 0, 0.0, 0.0
         self._depths = tuple(round(depth * recipe.depth / 12) for depth in DEPTHS) if recipe.depth_weight else ()
@@ -130,6 +133,16 @@ def drop_at(step: int, recipe: Recipe) -> float:
     return recipe.drop if step < recipe.drop_end * recipe.steps else 0.0
 
 
+def look(recipe: Recipe, data: Path, cache: Path, number: int) -> None:
+    """Let the teacher look at view `number` of all images, from where it was interrupted."""
+    cache.mkdir(parents=True, exist_ok=True)
+    images = load_images([data / tar for tar in TARS], cache)
+    targets = Targets(load_teacher(data / NAME, recipe.teacher_side), images, cache, recipe, (number,))
+    for rows in track(np.array_split(np.arange(len(images)), len(images) // 1000), f"view {number}"):
+        targets.look(number, rows)
+        targets.save()
+
+
 def train(recipe: Recipe, data: Path, cache: Path, work: Path) -> None:
     """Train from the last checkpoint in `work`, or from nothing, to the end of the schedule.
 
@@ -143,7 +156,7 @@ def train(recipe: Recipe, data: Path, cache: Path, work: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     images = load_images([data / tar for tar in TARS], cache)
     teacher = load_teacher(data / NAME, recipe.teacher_side)
-    targets = Targets(teacher, images, cache, recipe)
+    targets = Targets(teacher, images, cache, recipe, range(recipe.views))
     torch.manual_seed(recipe.seed)
     statistics = measure(targets, len(images))
     run = Run(recipe, Objective(recipe, statistics, teacher.head, int(images.labels.max()) + 1))
@@ -197,6 +210,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--work", type=Path, default=Path("runs/pretrain"), help="folder of targets, checkpoint, log and model"
     )
+    parser.add_argument(
+        "--look", type=int, metavar="VIEW", help="only let the teacher look at one view of all images: for another core"
+    )
     parser.add_argument("--threads", type=int, default=1, help="threads of torch (default: %(default)s)")
     add_options(parser)
     return parser.parse_args()
@@ -206,7 +222,10 @@ def main() -> None:
     """Train, from the last checkpoint if there is one."""
     options = arguments()
     torch.set_num_threads(options.threads)
-    train(from_options(options), options.data, options.work, options.work)
+    if options.look is not None:
+        look(from_options(options), options.data, options.work, options.look)
+    else:
+        train(from_options(options), options.data, options.work, options.work)
 
 
 if __name__ == "__main__":

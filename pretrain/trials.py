@@ -23,7 +23,19 @@ from recipe import Recipe
 from student import load_exported, write_atomically
 from train import LOG_EVERY, train
 
-BASE = Recipe(steps=300, batch=96, images=9_600, views=2, warmup=0.15, dim=192, depth=6, heads=3, depth_weight=0.0)
+BASE = Recipe(
+    steps=300,
+    batch=96,
+    images=9_600,
+    warmup=0.15,
+    dim=192,
+    depth=6,
+    heads=3,
+    depth_weight=0.0,
+    start="",
+    matrix_lr=3e-3,
+    lr=1.5e-3,
+)
 CIFAR_A_CLASS = 20
 """Training images of each class of CIFAR-100 in the scores of the trials."""
 
