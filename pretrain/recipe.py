@@ -16,7 +16,7 @@ class Recipe:
     """One training run; two runs with equal recipes and data give equal weights."""
 
     seed: int = _option(0, "seed of everything random")
-    steps: int = _option(3_520, "steps of the whole schedule")
+    steps: int = _option(6_600, "steps of the whole schedule")
     batch: int = _option(192, "images a step")
     images: int = _option(88_000, "images trained on, drawn by the seed")
 
@@ -27,10 +27,10 @@ class Recipe:
     heads: int = _option(3, "attention heads of the student")
     registers: int = _option(0, "register tokens of the student")
 
-    start: str = _option("runs/nano@1", "folder of the weights to start from; empty: from random ones")
+    start: str = _option("runs/first/model", "folder of the weights to start from; empty: from random ones")
 
     teacher_side: int = _option(192, "pixels a side that the teacher looks at")
-    views: int = _option(2, "views of each image the teacher looks at: even ones of the whole, odd ones of a part")
+    views: int = _option(4, "views of each image the teacher looks at: even ones of the whole, odd ones of a part")
 
     cls_weight: float = _option(5.0, "weight of the distance to the teacher's last class token")
     token_weight: float = _option(3.0, "weight of the distance to the teacher's patch tokens")

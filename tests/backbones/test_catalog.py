@@ -55,7 +55,7 @@ def test_a_folder_is_loaded(tmp_path: Path) -> None:
         assert load_checkpoint(path).fingerprint == tiny_checkpoint().fingerprint
 
 
-@pytest.mark.parametrize("name", ["nano", "vit_nano_patch8_64.foro_tin200"])
+@pytest.mark.parametrize("name", ["nano", "vit_nano_patch8_64.foro2_tin200"])
 def test_nano(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "NANO", tmp_path)
     with pytest.raises(BackboneError, match="not in this build"):

@@ -34,7 +34,7 @@ def test_foro_learns_all_digits_and_forgets_little(outcome: tuple[dict, str]) ->
     assert numbers["forgetting"] < 5.0
     assert numbers["newest_forgetting"] > 20.0
     assert numbers["newest_accuracy"] < numbers["accuracy"] - 20.0
-    assert numbers["backbone"] == "vit_nano_patch8_64.foro_tin200"
+    assert numbers["backbone"] == "vit_nano_patch8_64.foro2_tin200"
 
 
 class Page(HTMLParser):

@@ -30,7 +30,7 @@ class ProblemShape(Shape):
 class Health(Shape):
     status: str = Field(examples=["ok"])
     model: str = Field(description="name of the model file", examples=["pets.foro"])
-    backbone: str = Field(examples=["vit_nano_patch8_64.foro_tin200"])
+    backbone: str = Field(examples=["vit_nano_patch8_64.foro2_tin200"])
     classes: int = Field(examples=[2])
     samples: int = Field(examples=[12])
     model_version: int = Field(description="grows with every change of the model", examples=[7])
