@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from foro.backbones import Backbone
 from foro.learner import Learner
@@ -122,3 +122,23 @@ def test_a_second_tab_follows(taught: Page, tmp_path: Path) -> None:
     teach(taught, "wide", striped(tmp_path, 2))
     expect(other.locator("#rows tr")).to_have_count(3)
     expect(other.locator("#status")).to_have_text(re.compile("3.classes · 18.pictures"))
+
+
+def test_a_lost_answer_takes_nothing_more_back(taught: Page) -> None:
+    lost: list[str | None] = []
+
+    def lose(route: Route) -> None:
+        lost.append(route.request.header_value("Idempotency-Key"))
+        if len(lost) == 1:
+            route.fetch()  # the service has taken it back, but the page does not hear of it
+            route.abort()
+        else:
+            route.continue_()
+
+    taught.route("**/v1/undo", lose)
+    go(taught, "Classes")
+    taught.locator("#undo").get_by_role("button").click()
+    expect(taught.locator("#notice")).to_contain_text("Taken back")
+    expect(taught.locator("#status")).to_have_text(re.compile("1.class · 6.pictures"))
+    assert len(lost) == 2
+    assert lost[0] == lost[1]
