@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ ARGUMENTS = [
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
 ]
+
+Open = Callable[..., Page]
+"""Opens the page with settings of the window; ``serve`` has those of the service."""
 
 expect.set_options(timeout=30_000)  # of a busy machine; a quiet one needs a fraction of a second
 
@@ -70,3 +73,12 @@ def teach(page: Page, label: str, files: list[Path]) -> None:
     page.locator("#teach-files").set_input_files(files)
     expect(lessons).to_have_count(before + 1)
     expect(lessons.first).to_have_attribute("aria-busy", "false")
+
+
+def go(page: Page, name: str) -> None:
+    page.get_by_role("tab", name=name).click()
+
+
+def ask(page: Page, *files: Path) -> None:
+    go(page, "Try")
+    page.locator("#try-files").set_input_files(files)

@@ -26,7 +26,7 @@ export const restore = (label) => call(`${classPath(label)}/restore`, { method: 
 export const predict = (files, top, signal) =>
   call(`v1/predict?top=${top}`, { method: "POST", body: form(files), signal });
 
-export const undo = () => call("v1/undo", { method: "POST" });
+export const undo = () => call("v1/undo", { method: "POST", headers: { "Idempotency-Key": newKey() } });
 export const rename = (label, to) => call(`${classPath(label)}/rename?to=${encodeURIComponent(to)}`, { method: "POST" });
 
 /** Learns pictures; said twice with the same key, they are learned once. `corrects`: whatever they were learned as before. */
