@@ -15,6 +15,7 @@ from foro.backbones import Backbone
 from foro.changes import Change, Forget, Restore
 from foro.errors import FoRoWarning, InputError, ModelFileError, NothingToUndoError, NotSavedError
 from foro.files import write_model
+from foro.files.factor_file import keep_factor, offer_factor
 from foro.files.history import History, undo_limit
 from foro.files.journal import Group, JournalWriter, Record, copied_aside, journal_path
 from foro.files.recovery import Recovery, change_record, corrected_record, is_damaged, recover
@@ -153,6 +154,7 @@ class DurableLearner:
         resources.callback(durable._journal.close)
         durable.recovered = "; ".join(said) or None
         durable.thumbnails.sweep(learner.known)  # a crash may have come between
+        offer_factor(path, learner.head)
         filled = new and learner.head.samples > 0
         durable._unsaved = filled or (found is not None and found.replayed > 0)
         if damaged or filled:
@@ -316,6 +318,7 @@ class DurableLearner:
         try:
             if kind is None and (self._unsaved or self._journal.size):
                 self.save()
+                keep_factor(self.path, self.learner.head)
         finally:
             self.close()
 

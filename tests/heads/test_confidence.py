@@ -47,7 +47,7 @@ def test_scores_are_those_of_refits_without_each_sample(
     X, labels = clusters(samples, 3, 0.5, seed)
     encoder = KnowledgeEncoder(FEATURES, projection_dim, gamma)
     encoder._statistics.thin_limit, encoder._statistics.tail_limit = limits
-    encoder._solver.spectral_limit = 1024 if spectral else 0
+    encoder.solver.spectral_limit = 1024 if spectral else 0
     cut = min(cut, samples - 1)
     encoder.absorb(X[:cut], labels[:cut])
     encoder.predict(X[:1])
@@ -159,14 +159,14 @@ def test_state_keeps_what_was_measured(thin: bool) -> None:
 def test_a_model_with_a_reservoir_but_nothing_measured_can_be_measured() -> None:
     X, labels = clusters(300, 3, 0.8, 5)
     encoder = KnowledgeEncoder(FEATURES, 40)
-    encoder._solver.spectral_limit = 0
+    encoder.solver.spectral_limit = 0
     encoder.absorb(X[:290], labels[:290])
     encoder.predict(X[:1])
     encoder.absorb(X[290:], labels[290:])
     expected = encoder.estimate(), encoder.sharpness
     arrays, stored = encoder.state()
     again = KnowledgeEncoder.from_state(arrays, stored)
-    again._solver.spectral_limit = 0
+    again.solver.spectral_limit = 0
     again._confidence = None
     assert again.estimate() == expected[0]
     assert again.sharpness == pytest.approx(expected[1], rel=1e-6)

@@ -84,11 +84,11 @@ def test_large_matrices_get_the_best_of_the_grid_within_four_factorisations(samp
     encoder = KnowledgeEncoder(16, 1536)
     encoder.absorb(X, numbers)
     chosen = grid_index(encoder.regularisation_used)
-    assert 1 <= encoder._solver.factorisations <= MOST_FACTORISATIONS
+    assert 1 <= encoder.solver.factorisations <= MOST_FACTORISATIONS
     spectrum = Spectrum.of_matrix(packed.unpack(encoder._statistics.gram, 1536), encoder._statistics)
     best = spectrum.gcv(grid_value(spectrum.best_index()))
     assert spectrum.gcv(grid_value(chosen)) <= best * 1.02
-    assert abs(encoder._solver._guess(1.0) - spectrum.minimum()) <= 1
+    assert abs(encoder.solver._guess(1.0) - spectrum.minimum()) <= 1
 
 
 def test_equal_values_choose_the_strongest() -> None:

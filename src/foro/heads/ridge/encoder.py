@@ -105,7 +105,7 @@ class KnowledgeEncoder(Head):
         """Solves with another γ from now on; the statistics do not contain it."""
         self.regularisation = check_regularisation(regularisation)
         gamma = None if self.regularisation == "auto" else float(self.regularisation)
-        self._solver = Solver(self._statistics, gamma, self.seed, self._distinct)
+        self.solver = Solver(self._statistics, gamma, self.seed, self._distinct)
         self._solution: tuple[Float64, float] | None = None
         self._confidence: Confidence | None = None
         self._coefficients: Coefficients | None = None
@@ -245,7 +245,7 @@ class KnowledgeEncoder(Head):
             dropped = self._forgotten.pop(label)
             self._statistics.restore(self._labels.index(label), dropped.column, dropped.count)
             self._reservoir.merge(dropped.reservoir)
-            self._solver.reset()
+            self.solver.reset()
             self._solution = self._confidence = None
 
     def rename(self, label: Label, to: Label) -> None:
@@ -259,7 +259,7 @@ class KnowledgeEncoder(Head):
                 self._statistics.join(first, last)
                 del self._labels[last]
                 number, self._solution, self._confidence = first, None, None
-                self._solver.reset()
+                self.solver.reset()
             self._labels[number] = to
             self._reservoir = self._reservoir.renamed({label: to})
             self._moments.rename(label, to)
@@ -286,7 +286,7 @@ class KnowledgeEncoder(Head):
                 self._coefficients = None  # too few classes remain to go by the best score
         label = self._labels.pop(number)
         self._statistics.drop(number)
-        self._solver.drop(number)
+        self.solver.drop(number)
         return self._reservoir.drop(label)
 
     @property
@@ -355,7 +355,7 @@ class KnowledgeEncoder(Head):
         if not self._labels:
             raise InputError("nothing has been learned yet")
         if self._solution is None:
-            solution = self._solver.solve()
+            solution = self.solver.solve()
             if not np.isfinite(solution[0]).all():
                 raise InputError(NOT_POSITIVE)
             self._solution = solution
@@ -380,7 +380,7 @@ class KnowledgeEncoder(Head):
     def _left_out(self, seen: Seen, numbers: Sequence[int]) -> tuple[Float64, Float64, Float64]:
         """Of some samples: scores (n, c) with them, scores (n, c) without each and its copies, leverages (n,)."""
         weights, gamma = self._solve()
-        return seen.left_out_scores(numbers, *self._solver.view(weights, gamma, self.project))
+        return seen.left_out_scores(numbers, *self.solver.view(weights, gamma, self.project))
 
     def _judged(self) -> Judged:
         """The samples of the reservoir that can be left out of their class."""

@@ -97,7 +97,7 @@ def read_encoder(kind: type[KnowledgeEncoder], arrays: Arrays, settings: dict[st
     encoder._labels = list(labels)
     if labels:
         gamma, scores = float(settings["regularisation_used"]), arrays["confidence.scores"].astype(np.float64)
-        encoder._solver.keep(gamma)
+        encoder.solver.keep(gamma)
         weights = arrays["weights"].T if "weights" in arrays else np.asarray(statistics.tail.T @ arrays["dual"])
         encoder._solution = weights, gamma
         encoder._confidence = Confidence(scores, arrays["confidence.classes"], float(settings["sharpness"]))

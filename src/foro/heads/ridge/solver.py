@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,9 +30,11 @@ from foro.heads.ridge.gcv import (
 )
 from foro.heads.ridge.judged import Leverages
 from foro.heads.ridge.statistics import Statistics
-from foro.types import Float64
+from foro.types import Arrays, Float64
 from foro.util.threads import one_blas_thread
 
+WORTH_STORING = 4096
+"""Features from which on a factor takes longer to compute than to write and read."""
 MOST_FACTORISATIONS = 4
 PROBES, PROBED = 32, 2**18
 """Probes for a trace, and how many numbers they have at least: of fewer features, more are needed."""
@@ -50,6 +53,7 @@ class _Base:
     weights: Float64  # A₀⁻¹ C₀
     solved_tail: Float64 = field(default_factory=lambda: np.zeros((0, 0)))  # (A₀⁻¹ Xᵀ)ᵀ of the first tail rows X
     leverages: dict[int, float] = field(default_factory=dict)  # hᵀA₀⁻¹h of samples h by their hash
+    new: bool = True  # computed here, not read
 
 
 class Solver:
@@ -57,6 +61,9 @@ class Solver:
 
     ``distinct`` says then which share of the samples is left where copies of an image count as one; None: all.
     """
+
+    stored: Callable[[], Arrays] | None = None
+    """Reads what ``new_factor`` gave at another time, maybe of other statistics; {}: nothing."""
 
     def __init__(
         self,
@@ -128,6 +135,33 @@ class Solver:
         """Goes on with the γ that was chosen for the packed matrix as it is, before it was stored and read again."""
         self._kept = self._statistics.gram_version, regularisation
 
+    def new_factor(self) -> Arrays | None:
+        """What to store of a factor that was computed here, so that another process need not; None: nothing new."""
+        base, statistics = self._base, self._statistics
+        if base is None or not base.new or base.version != statistics.gram_version or statistics.size < WORTH_STORING:
+            return None
+        hashes = b"".join(each.to_bytes(16, "little") for each in base.leverages)
+        arrays = {"factor": base.factor, "leverages": np.array([*base.leverages.values()])}
+        arrays["hashes"] = np.frombuffer(hashes, dtype=np.uint8)
+        return {**arrays, "digests": np.array([*self._of_what(base.regularisation), _digest(arrays)])}
+
+    def _stored_base(self, gamma: float) -> _Base | None:
+        """The factor that was stored for this packed matrix and γ, if it was."""
+        statistics, arrays = self._statistics, {} if self.stored is None else self.stored()
+        digests = arrays.pop("digests", np.zeros(0))
+        if digests.tolist() != [*self._of_what(gamma), _digest(arrays)]:
+            return None
+        hashes = arrays["hashes"].reshape(-1, 16)
+        numbers = [int.from_bytes(each.tobytes(), "little") for each in hashes]
+        leverages = dict(zip(numbers, arrays["leverages"].tolist(), strict=True))
+        weights = packed.solve(arrays["factor"], statistics.size, self._settled_cross())
+        return _Base(statistics.gram_version, gamma, arrays["factor"], weights, leverages=leverages, new=False)
+
+    def _of_what(self, gamma: float) -> tuple[float, float]:
+        """What a factor belongs to: the packed matrix, by its CRC-32, and γ."""
+        assert self._statistics.gram is not None
+        return _digest({"gram": self._statistics.gram}), gamma
+
     def drop(self, number: int) -> None:
         """Forgets a class: the columns of W do not depend on each other."""
         self._spectrum = None
@@ -168,7 +202,7 @@ class Solver:
         if self._base is None or self._base.version != statistics.gram_version:
             self._base = None  # its factor is about to be overwritten
             if self._kept is not None and self._kept[0] == statistics.gram_version:
-                self._base = self._factorise(self._kept[1])
+                self._base = self._stored_base(self._kept[1]) or self._factorise(self._kept[1])
             else:
                 statistics.settle()
                 self._base = self._choose() if gamma is None else self._factorise(gamma)
@@ -182,11 +216,15 @@ class Solver:
         if not packed.factorise(statistics.gram, statistics.size, gamma, self._buffer):
             raise InputError(NOT_POSITIVE)
         self.factorisations += 1
-        settled = statistics.cross
-        if len(statistics.tail):
-            settled = settled - statistics.tail.T @ statistics.tail_targets()
-        weights = packed.solve(self._buffer, statistics.size, settled)
+        weights = packed.solve(self._buffer, statistics.size, self._settled_cross())
         return _Base(statistics.gram_version, gamma, self._buffer, weights)
+
+    def _settled_cross(self) -> Float64:
+        """C (M, c) without the tail."""
+        statistics = self._statistics
+        if not len(statistics.tail):
+            return statistics.cross
+        return np.asarray(statistics.cross - statistics.tail.T @ statistics.tail_targets())
 
     def _choose(self) -> _Base:
         """The factor for the best γ of the grid."""
@@ -279,6 +317,14 @@ class Solver:
         """Cholesky factor of I + XU."""
         rows = self._statistics.tail
         return cho_factor(np.eye(len(rows)) + rows @ base.solved_tail.T)
+
+
+def _digest(arrays: Arrays) -> float:
+    """CRC-32 of arrays, in the order of their names."""
+    digest = 0
+    for name in sorted(arrays):
+        digest = zlib.crc32(arrays[name].reshape(-1).view(np.uint8).data, digest)
+    return float(digest)
 
 
 def _probes(size: int, seed: int) -> Float64:
