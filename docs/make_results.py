@@ -2,11 +2,12 @@
 
     python docs/make_results.py --data-dir ../shared/data              # all of it: days on one thread
     python docs/make_results.py --data-dir ../shared/data --only steps # one section; the pages take what is there
-    python docs/make_results.py --no-run                               # the pages again, from the results in runs/
+    python docs/make_results.py --no-run                               # the pages again, from docs/results/runs/
 
 Runs that are complete are not run again, an interrupted one goes on after its last task, and two of these may work
-side by side. Results of runs made elsewhere are taken if their files are put into runs/. The sections are run in
-stages: cheap ones and the first seed of the others come first.
+side by side. The results of runs are part of the repository, so that pages grow from sitting to sitting; those made
+elsewhere are taken if their files are put beside them. The sections are run in stages: cheap ones and the first seed of
+the others come first.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ import claims
 from draw_results import draw_results
 
 HERE = Path(__file__).parent
-TABLES = Path("runs/tables")
+RUNS = HERE / "results" / "runs"
+TABLES = RUNS / "tables"
 DATA = "../shared/data"
 """Where the data are, in the commands that are shown."""
 
@@ -204,7 +206,7 @@ and with the paper's (γ = 0.1; Algorithm 1: the prompt evolves through all task
 def run(section: Section, data_dir: str, stage: int | None = None, *more: str) -> bool:
     """Runs what is missing of a section and writes its table into runs/tables; whether that worked."""
     code = "from foro.cli import main; main()"
-    command = [sys.executable, "-c", code, "experiment", *section.arguments(data_dir, stage), *more]
+    command = [sys.executable, "-c", code, "experiment", *section.arguments(data_dir, stage), "--out", str(RUNS), *more]
     return subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode == 0
 
 

@@ -1,4 +1,4 @@
-"""An embedded backbone gets a second edition: models of the first say which they need, and never read the wrong one."""
+"""An embedded backbone gets further editions: models of the first say which they need, and never read the wrong one."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from tests.command_line import foro
 from tests.conftest import textures
 
 FIRST = embedded.EDITIONS["nano@1"]
-SECOND = "vit_nano.second"
+WEIGHTS = Path(__file__).parents[2] / "pretrain" / "nano@1"
+THIRD = "vit_nano.third"
 
 
 @pytest.fixture
 def taught(tmp_path: Path) -> Path:
     """A model that was taught with the first nano."""
     images, labels = textures(3)
-    learner = Learner("nano", policy="none", projection_dim=64)
+    learner = Learner(WEIGHTS, policy="none", projection_dim=64)
     learner.learn(images, labels)
     learner.save(tmp_path / "old.foro")
     return tmp_path / "old.foro"
 
 
-def publish_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a release with other weights changes: the full name of nano, and where those of the first are."""
-    config = {**tiny_checkpoint().config, "architecture": "vit_nano", "pretrained_cfg": {"tag": "second"}}
+def publish_the_third(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a release with other weights changes: the full name of nano."""
+    config = {**tiny_checkpoint().config, "architecture": "vit_nano", "pretrained_cfg": {"tag": "third"}}
     weights = Checkpoint.from_tensors(dict(tiny_checkpoint().tensors), config)
     monkeypatch.setattr(embedded, "_LOADERS", {"nano": lambda: weights})
-    monkeypatch.setattr(embedded, "_FULL_NAMES", {SECOND: "nano"})
-    monkeypatch.setitem(embedded.EDITIONS, "nano@1", replace(FIRST, repository="someone/nano-1"))
-    monkeypatch.setitem(embedded.EDITIONS, "nano@2", embedded.Edition(SECOND, weights.fingerprint))
+    monkeypatch.setattr(embedded, "_FULL_NAMES", {THIRD: "nano"})
+    monkeypatch.setitem(embedded.EDITIONS, "nano@3", embedded.Edition(THIRD, weights.fingerprint))
 
 
 @pytest.fixture
@@ -53,10 +53,10 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def put_the_first_into(hub: Path, commit: str = "a" * 40) -> Path:
     """The weights of the first edition as the hub's client keeps what it downloaded."""
-    repository = hub / "models--someone--nano-1"
+    repository = hub / "models--foro-continual--nano-1"
     (repository / "refs").mkdir(parents=True)
     (repository / "refs" / "main").write_text(commit)
-    return shutil.copytree(embedded.NANO, repository / "snapshots" / commit)
+    return shutil.copytree(WEIGHTS, repository / "snapshots" / commit)
 
 
 def test_the_newest_edition_is_the_one_in_the_package() -> None:
@@ -68,8 +68,7 @@ def test_the_newest_edition_is_the_one_in_the_package() -> None:
     assert f"fingerprint  {edition.fingerprint}" in ran.out
 
 
-def test_a_model_of_the_first_says_how_to_get_it(taught: Path, hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish_the_second(monkeypatch)
+def test_a_model_of_the_first_says_how_to_get_it(taught: Path, hub: Path) -> None:
     with pytest.raises(
         BackboneError, match=r"old\.foro was taught with nano@1, .* get it by foro backbone pull nano@1"
     ):
@@ -80,12 +79,9 @@ def test_a_model_of_the_first_says_how_to_get_it(taught: Path, hub: Path, monkey
         assert (ran.code, "foro backbone pull nano@1" in ran.err) == (2, True)
 
 
-def test_a_model_of_the_first_finds_it(taught: Path, hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_of_the_first_finds_it(taught: Path, hub: Path) -> None:
     images, _ = textures(3)
-    before = Learner.load(taught).scores(images)
-    folder = shutil.copytree(embedded.NANO, hub.parent / "kept")
-    publish_the_second(monkeypatch)
-    assert np.array_equal(Learner.load(taught, folder).scores(images), before)  # wherever they are kept
+    before = Learner.load(taught, WEIGHTS).scores(images)  # wherever they are kept
     with pytest.raises(ModelFileError, match=r"was taught with vit_nano_patch8_64\.foro_tin200 .* not with vit_nano"):
         Learner.load(taught, "nano")
     put_the_first_into(hub)
@@ -95,12 +91,10 @@ def test_a_model_of_the_first_finds_it(taught: Path, hub: Path, monkeypatch: pyt
     assert np.array_equal(learner.scores(images), before)
 
 
-def test_other_weights_under_its_name_are_refused(taught: Path, hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish_the_second(monkeypatch)
-    wrong = replace(embedded.EDITIONS["nano@1"], fingerprint="0" * 64)
+def test_other_weights_under_its_name_are_refused(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_the_first_into(hub)
-    monkeypatch.setitem(embedded.EDITIONS, "nano@1", wrong)
-    with pytest.raises(BackboneError, match="someone/nano-1 has other weights than those of nano@1"):
+    monkeypatch.setitem(embedded.EDITIONS, "nano@1", replace(FIRST, fingerprint="0" * 64))
+    with pytest.raises(BackboneError, match="foro-continual/nano-1 has other weights than those of nano@1"):
         load_checkpoint("nano@1")
 
 
@@ -108,7 +102,7 @@ def test_a_model_of_a_newer_edition_asks_for_an_update(
     tmp_path: Path, hub: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as later:
-        publish_the_second(later)
+        publish_the_third(later)
         images, labels = textures(3)
         learner = Learner("nano", policy="none", projection_dim=64)
         learner.learn(images, labels)

@@ -29,7 +29,9 @@ EDITIONS = {
         "182f25b7ce5311976b566f3b630b3ba83125e57adce17650c9f9742dca239707",
         "foro-continual/nano-1",
     ),
-    "nano@2": Edition("vit_nano_patch8_64.foro2_tin200", "224d44d8c85e2a12e12f28afc3ee99fe691eb901f99fbb7f5da177e9d1816c1c"),
+    "nano@2": Edition(
+        "vit_nano_patch8_64.foro2_tin200", "224d44d8c85e2a12e12f28afc3ee99fe691eb901f99fbb7f5da177e9d1816c1c"
+    ),
 }
 """Every edition by its name. A short name such as nano stands for the newest, whose full name is registered below; an
 older one stays here with the repository that its weights were moved to, because models were taught with it."""
