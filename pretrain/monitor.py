@@ -119,9 +119,12 @@ def accuracy(h: NDArray[np.float32], y: Labels, h_test: NDArray[np.float32], y_t
     return float(100 * ((h_test @ (h.T @ dual)).argmax(1) == y_test).mean())
 
 
-def scores(data: Path, folder: Path, a_class: int = 50) -> dict[str, float]:
-    """Score the model in `folder` on every data set with both readouts; CIFAR-100 has `a_class` training images."""
-    model = load_exported(folder)
+def scores(data: Path, folder: Path, a_class: int = 50, side: int | None = None) -> dict[str, float]:
+    """Score the model in `folder` on every data set with both readouts; CIFAR-100 has `a_class` training images.
+
+    `side` is the size in pixels that the pictures are brought to; None: the model's own.
+    """
+    model = load_exported(folder, side)
     cifar = data / "cifar-100-binary"
     train, test = ((features(model, x), y) for x, y in (cifar100(cifar, "train", a_class), cifar100(cifar, "test", 20)))
     x_digits, y_digits, digits_test = digits()
@@ -152,8 +155,9 @@ def main() -> None:
         "--data", type=Path, default=Path("../shared/data"), help="with cifar-100-binary/ and CUB_200_2011/"
     )
     parser.add_argument("--model", type=Path, default=Path("runs/pretrain/model"), help="exported folder")
+    parser.add_argument("--side", type=int, help="pixels a side to look at (default: the model's own)")
     options = parser.parse_args()
-    for name, value in scores(options.data, options.model).items():
+    for name, value in scores(options.data, options.model, side=options.side).items():
         print(f"{name}: {value:.1f} %")
 
 

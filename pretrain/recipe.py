@@ -16,21 +16,21 @@ class Recipe:
     """One training run; two runs with equal recipes and data give equal weights."""
 
     seed: int = _option(0, "seed of everything random")
-    steps: int = _option(6_600, "steps of the whole schedule")
+    steps: int = _option(2_200, "steps of the whole schedule")
     batch: int = _option(192, "images a step")
     images: int = _option(88_000, "images trained on, drawn by the seed")
 
-    side: int = _option(64, "pixels a side that the student looks at")
+    side: int = _option(96, "pixels a side that the student looks at")
     patch: int = _option(8, "pixels a side of a patch of the student")
     dim: int = _option(192, "width of the student")
     depth: int = _option(9, "blocks of the student")
     heads: int = _option(3, "attention heads of the student")
     registers: int = _option(0, "register tokens of the student")
 
-    start: str = _option("runs/first/model", "folder of the weights to start from; empty: from random ones")
+    start: str = _option("runs/start", "folder of the weights to start from; empty: from random ones")
 
     teacher_side: int = _option(192, "pixels a side that the teacher looks at")
-    views: int = _option(4, "views of each image the teacher looks at: even ones of the whole, odd ones of a part")
+    views: int = _option(2, "views of each image the teacher looks at: even ones of the whole, odd ones of a part")
 
     cls_weight: float = _option(5.0, "weight of the distance to the teacher's last class token")
     token_weight: float = _option(3.0, "weight of the distance to the teacher's patch tokens")
@@ -38,13 +38,13 @@ class Recipe:
     label_weight: float = _option(0.3, "weight of the cross-entropy to the labels")
     depth_weight: float = _option(2.0, "weight of the distance to class and mean tokens of earlier blocks")
 
-    matrix_lr: float = _option(2e-3, "peak learning rate of Muon")
-    lr: float = _option(1e-3, "peak learning rate of AdamW")
+    matrix_lr: float = _option(1.5e-3, "peak learning rate of Muon")
+    lr: float = _option(7e-4, "peak learning rate of AdamW")
     weight_decay: float = _option(0.05, "weight decay of the matrices")
     warmup: float = _option(0.025, "part of the schedule in which the learning rate rises")
-    plateau_end: float = _option(0.45, "part of the schedule after which the learning rate falls to zero")
-    drop: float = _option(0.5, "part of the patches left out")
-    drop_end: float = _option(0.95, "part of the schedule after which no patch is left out")
+    plateau_end: float = _option(0.2, "part of the schedule after which the learning rate falls to zero")
+    drop: float = _option(0.6, "part of the patches left out")
+    drop_end: float = _option(0.92, "part of the schedule after which no patch is left out")
     average: float = _option(0.999, "decay of the weight average")
 
     @property

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from recipe import Recipe
 from safetensors.torch import load_file, save
+from timm.layers import resample_abs_pos_embed
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor
 
@@ -26,7 +27,7 @@ def grow(student: VisionTransformer, folder: Path) -> None:
 
     A block does nothing while what it adds to its input is zero; its other weights stay as they were drawn.
     """
-    smaller = load_exported(folder)
+    smaller = load_exported(folder, student.patch_embed.img_size[0])
     rest = {name: t for name, t in smaller.state_dict().items() if not name.startswith("blocks.")}
     student.load_state_dict(rest, strict=False)
     depth, known = len(student.blocks), len(smaller.blocks)
@@ -62,10 +63,15 @@ def export(weights: dict[str, Tensor], recipe: Recipe, folder: Path) -> None:
     write_atomically(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
 
 
-def load_exported(folder: Path) -> VisionTransformer:
-    """Load a student written by `export`."""
-    model = build_student(json.loads((folder / "config.json").read_text())["model_args"])
-    model.load_state_dict({name: t.float() for name, t in load_file(folder / "model.safetensors").items()})
+def load_exported(folder: Path, side: int | None = None) -> VisionTransformer:
+    """Load a student written by `export`, for pictures of `side` pixels: the places of patches are interpolated."""
+    shape = json.loads((folder / "config.json").read_text())["model_args"]
+    model = build_student(shape | ({"img_size": side} if side else {}))
+    weights = {name: t.float() for name, t in load_file(folder / "model.safetensors").items()}
+    weights["pos_embed"] = resample_abs_pos_embed(
+        weights["pos_embed"], list(model.patch_embed.grid_size), num_prefix_tokens=model.num_prefix_tokens
+    )
+    model.load_state_dict(weights)
     return model.eval().requires_grad_(False)
 
 

@@ -25,7 +25,7 @@ DIM = 192
 DEPTHS = (4, 8)
 """Blocks of the teacher's twelve, at a third and at two thirds, whose class and mean tokens are kept."""
 
-GRID = 8
+GRID = 12
 """Cells a side of the map of patch tokens that is kept, whatever the teacher's own grid."""
 
 VIEW_AREAS = ((0.75, 1.0), (0.3, 0.75))
@@ -45,7 +45,7 @@ def load_teacher(folder: Path, side: int) -> VisionTransformer:
 class View:
     """One view of every image: its crops (N, 4) in units of the image, and what is known about them so far.
 
-    `known` (N,) says which rows of the files `cls` (N, 192), `tokens` (N, 192, 8, 8) and `depths` (N, 2, 2, 192)
+    `known` (N,) says which rows of the files `cls` (N, 192), `tokens` (N, 192, 12, 12) and `depths` (N, 2, 2, 192)
     have been computed.
     """
 
@@ -91,7 +91,7 @@ class Targets:
         return View(stem, boxes, known, **files)
 
     def look(self, number: int, rows: NDArray[np.int64]) -> Outputs:
-        """Return what the teacher says about view `number` of the images `rows`, tokens as (B, 192, 8, 8)."""
+        """Return what the teacher says about view `number` of the images `rows`, tokens as (B, 192, 12, 12)."""
         view = self.views[number]
         missing = rows[~view.known[rows]]
         for start in range(0, len(missing), BATCH):

@@ -55,7 +55,7 @@ def test_a_folder_is_loaded(tmp_path: Path) -> None:
         assert load_checkpoint(path).fingerprint == tiny_checkpoint().fingerprint
 
 
-@pytest.mark.parametrize("name", ["nano", "vit_nano_patch8_64.foro2_tin200"])
+@pytest.mark.parametrize("name", ["nano", "vit_nano_patch8_96.foro2_tin200"])
 def test_nano(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "NANO", tmp_path)
     with pytest.raises(BackboneError, match="not in this build"):
@@ -164,6 +164,7 @@ def load_in_child(name: str, cache: Path, endpoint: str, offline: bool = False, 
     settings |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "NO_PROXY": "127.0.0.1"}
     environment = {**os.environ, **settings}
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert found.stderr == ""  # the client tells of its attempts
     return found.stdout.strip()
 
 

@@ -30,7 +30,7 @@ EDITIONS = {
         "foro-continual/nano-1",
     ),
     "nano@2": Edition(
-        "vit_nano_patch8_64.foro2_tin200", "224d44d8c85e2a12e12f28afc3ee99fe691eb901f99fbb7f5da177e9d1816c1c"
+        "vit_nano_patch8_96.foro2_tin200", "e8c37d5399b168cad6846837a8e7b2cc71b13cf102001fd5b7ffd3804b4794cf"
     ),
 }
 """Every edition by its name. A short name such as nano stands for the newest, whose full name is registered below; an
@@ -73,9 +73,9 @@ def registered_names() -> list[str]:
     return list(_LOADERS)
 
 
-@register("nano", "vit_nano_patch8_64.foro2_tin200")
+@register("nano", "vit_nano_patch8_96.foro2_tin200")
 def nano() -> Checkpoint:
-    """A plain ViT for 64 px images, patch 8, pre-trained on Tiny-ImageNet, so that a first run needs no download."""
+    """A plain ViT for 96 px images, patch 8, pre-trained on Tiny-ImageNet, so that a first run needs no download."""
     if not (NANO / WEIGHTS_FILE).is_file():
         raise BackboneError("the nano backbone is not in this build of FoRo; name a timm model or a folder instead")
     return read_checkpoint(NANO)
