@@ -24,7 +24,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from sklearn.datasets import load_digits, load_sample_images
 
-WIDE = {"width": 1200, "height": 780}
+WIDE = {"width": 1200, "height": 840}
 TALL = {"width": 1200, "height": 1040}
 PHONE = {"width": 360, "height": 740}
 TURNED = {"width": 740, "height": 360}
@@ -34,8 +34,8 @@ COLOURS = 256
 MOTIFS = {
     "pagoda": (0, 205, 190, 150),
     "dahlia": (1, 306, 222, 150),
-    "tree": (0, 590, 300, 90),
-    "leaf": (1, 80, 200, 90),
+    "tree": (0, 545, 300, 90),
+    "leaf": (1, 95, 200, 90),
 }
 DIGITS = {"three": 3, "five": 5, "eight": 8, "nine": 9}
 

@@ -48,6 +48,10 @@ def test_teaches_asks_and_takes_back(address: str, tmp_path: Path, tiny_backbone
         assert [each.label for each in client.classes()] == ["steeper", "a/flat one"]
         assert client.undo() == "rename"
         assert {each.label for each in client.classes()} == {"steep", "a/flat one"}
+        client.learn(stripes(2, 20), "wide")
+        assert client.unlearn(stripes(2, 20), "wide") == 20  # whatever came after
+        with pytest.raises(ServiceError, match="never learned"):
+            client.unlearn(stripes(2, 1), "wide")
         (tmp_path / "copy.foro").write_bytes(client.model())
         assert Learner.load(tmp_path / "copy.foro", tiny_backbone).head.samples == 26
         other = Learner(tiny_backbone, policy="none", projection_dim=64)
@@ -69,6 +73,7 @@ def test_the_same_with_asyncio(address: str) -> None:
             await client.forget("flat")
             assert [each.label for each in await client.classes()] == ["steep"]
             await client.restore("flat")
+            assert await client.unlearn(stripes(0, 5), "flat") == 5
             assert len(await client.model()) > 1000
 
     asyncio.run(use())

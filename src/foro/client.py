@@ -134,12 +134,12 @@ class _Calls:
         for files in _batches(images):
             yield _Call("POST", "v1/predict", True, {"files": _form(files), "params": {"top": top}})
 
-    def learn(self, images: Sequence[Image], label: str, key: str | None) -> Iterator[tuple[_Call, int]]:
+    def lesson(self, verb: str, images: Sequence[Image], label: str, key: str | None) -> Iterator[tuple[_Call, int]]:
         key = key or uuid.uuid4().hex
         for number, files in enumerate(_batches(images)):
             part = {"Idempotency-Key": f"{key}.{number}" if number else key}
             content = {"files": _form(files), "data": {"label": label}, "headers": part}
-            yield _Call("POST", "v1/learn", True, content), len(files)
+            yield _Call("POST", f"v1/{verb}", True, content), len(files)
 
     def classes(self) -> _Call:
         return _Call("GET", "v1/classes", True, {})
@@ -246,8 +246,13 @@ class Client:
 
     def learn(self, images: Sequence[Image], label: str, key: str | None = None) -> Lesson:
         """Teaches images of one label. With a key of your own, the same lesson is never learned twice."""
-        sent = [(self._send(call).json(), size) for call, size in self._calls.learn(images, label, key)]
+        sent = [(self._send(call).json(), size) for call, size in self._calls.lesson("learn", images, label, key)]
         return _lesson(sent)
+
+    def unlearn(self, images: Sequence[Image], label: str, key: str | None = None) -> int:
+        """Takes the influence of these very images back, exactly, and returns of how many."""
+        calls = self._calls.lesson("unlearn", images, label, key)
+        return sum(int(self._send(call).json()["unlearned"]) for call, _ in calls)
 
     def classes(self) -> list[KnownClass]:
         """Every label that is known."""
@@ -319,8 +324,13 @@ class AsyncClient:
 
     async def learn(self, images: Sequence[Image], label: str, key: str | None = None) -> Lesson:
         """Teaches images of one label. With a key of your own, the same lesson is never learned twice."""
-        sent = [((await self._send(call)).json(), size) for call, size in self._calls.learn(images, label, key)]
-        return _lesson(sent)
+        calls = self._calls.lesson("learn", images, label, key)
+        return _lesson([((await self._send(call)).json(), size) for call, size in calls])
+
+    async def unlearn(self, images: Sequence[Image], label: str, key: str | None = None) -> int:
+        """Takes the influence of these very images back, exactly, and returns of how many."""
+        calls = self._calls.lesson("unlearn", images, label, key)
+        return sum([int((await self._send(call)).json()["unlearned"]) for call, _ in calls])
 
     async def classes(self) -> list[KnownClass]:
         """Every label that is known."""

@@ -50,9 +50,9 @@ class DurableLearner:
 
     Examples
     --------
-    >>> from foro import Learner                                                            # doctest: +SKIP
-    >>> with DurableLearner.open("pets.foro", create=lambda: Learner("nano")) as pets:      # doctest: +SKIP
-    ...     pets.learn(["tom.jpg", "rex.jpg"], ["cat", "dog"])
+    >>> from foro import Learner
+    >>> with DurableLearner.open("pets.foro", create=lambda: Learner("nano")) as pets:
+    ...     report = pets.learn(["tom.jpg", "rex.jpg"], ["cat", "dog"])
     ...     pets.forget("dog")
     ...     pets.restore("dog")
     """
@@ -207,12 +207,15 @@ class DurableLearner:
             warnings.warn(report.note, FoRoWarning, stacklevel=2)
         return report
 
-    def unlearn(self, images: Images, labels: Sequence[Label], *, key: str | None = None) -> None:
-        """Takes the influence of these very images back, exactly, as ``Learner.unlearn`` does."""
+    def unlearn(self, images: Images, labels: Sequence[Label], *, key: str | None = None, facts: Facts = None) -> None:
+        """Takes the influence of these very images back, exactly, as ``Learner.unlearn`` does.
+
+        ``facts`` are kept with the key: see ``seen``.
+        """
         if self._done(key, "unlearn") is not None:
             return
         change = self.learner.prepare_unlearn(images, labels)
-        result = {"what": "unlearn", "when": change.when, "samples": len(change.labels)}
+        result = {"what": "unlearn", "when": change.when, "samples": len(change.labels), "facts": facts or {}}
         with self._journal.group() as group:
             _write_part(group, change.features, change.labels)
             self._make(change, key, result, group)

@@ -25,6 +25,25 @@ ARGUMENTS = [
 Open = Callable[..., Page]
 """Opens the page with settings of the window; ``serve`` has those of the service."""
 
+PHONE = {"has_touch": True, "is_mobile": True}
+SCREENS: dict[str, dict[str, Any]] = {
+    "light": {"viewport": {"width": 1280, "height": 800}},
+    "dark": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 360, "height": 740}, **PHONE},
+    "turned phone": {"viewport": {"width": 740, "height": 360}, "color_scheme": "dark", **PHONE},
+}
+"""Windows in which a person may use the page."""
+
+EVERYWHERE = pytest.mark.parametrize("taught", SCREENS, indirect=True)
+"""For what people expect of the page: it is there on every screen."""
+
+OUTSIDE = """() => [...document.querySelectorAll("button, input, svg text")].filter((each) => {
+  const box = each.closest("svg, li, .card, dialog, .tabs, body").getBoundingClientRect();
+  const { left, right, width } = each.getBoundingClientRect();
+  return width && (left < box.left - 14 || right > box.right + 14);
+}).map((each) => each.textContent || each.id)"""
+"""What sticks out of the box that it belongs to, by more than the wash of a bar."""
+
 expect.set_options(timeout=30_000)  # of a busy machine; a quiet one needs a fraction of a second
 
 
@@ -49,6 +68,10 @@ def opened(browser: Browser, address: str, **settings: Any) -> Iterator[Page]:
     page.on("request", lambda sent: broken.append(sent.url) if not sent.url.startswith((address, "blob:")) else None)
     page.goto(address)
     yield page
+    if not page.is_closed():
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, "it is wider than the window"
+        if page.locator("main").count():
+            assert page.evaluate(OUTSIDE) == []
     context.close()
     assert not broken
 

@@ -40,6 +40,7 @@ TEACHING = [
     ("GET", "/v1/onnx"),
     ("GET", "/v1/thumbnails/nobody"),
     ("POST", "/v1/learn"),
+    ("POST", "/v1/unlearn"),
     ("POST", "/v1/merge"),
     ("POST", "/v1/undo"),
     ("DELETE", "/v1/classes/nobody"),

@@ -26,6 +26,7 @@ OPERATIONS = [
     ("GET", "/metrics"),
     ("POST", "/v1/predict"),
     ("POST", "/v1/learn"),
+    ("POST", "/v1/unlearn"),
     ("GET", "/v1/classes"),
     ("GET", "/v1/review"),
     ("GET", "/v1/thumbnails/{label}"),
@@ -77,7 +78,7 @@ def test_nothing_that_is_allowed_breaks_the_service(client: httpx.Client, schema
     teach_all(client)  # undo takes lessons back
 
 
-@pytest.mark.parametrize("path", ["/v1/predict", "/v1/learn", "/v1/merge"])
+@pytest.mark.parametrize("path", ["/v1/predict", "/v1/learn", "/v1/unlearn", "/v1/merge"])
 def test_nothing_that_is_not_allowed_breaks_the_service(schema: Any, path: str) -> None:
     _fuzz(schema, "POST", path, GenerationMode.NEGATIVE)
 

@@ -119,6 +119,38 @@ def test_what_is_known_is_not_learned_again_and_can_be_corrected(fresh: httpx.Cl
     assert (answer["learned"], answer["known"], answer["count"]) == (1, 0, 3)
 
 
+def test_any_lesson_can_be_taken_back(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    for name in ("with", "without"):
+        (tmp_path / name).mkdir()
+    asked = stripes(0, 3, seed=9) + stripes(1, 3, seed=9)
+    with (
+        running(tmp_path / "with", tiny_backbone) as (client, _),
+        running(tmp_path / "without", tiny_backbone) as (other, _),
+    ):
+        for each in (client, other):
+            teach_all(each)
+        wrong = stripes(0, 4, seed=5)
+        learn(client, "steep", wrong)
+        for each in (client, other):
+            learn(each, "flat", stripes(0, 2, seed=6))
+
+        def unlearn(label: str, images: list[bytes], key: str = "mistake") -> httpx.Response:
+            return client.post(
+                "/v1/unlearn", data={"label": label}, files=form(images), headers={"Idempotency-Key": key}
+            )
+
+        check_problem(unlearn("flat", wrong, "1"), 422, "never-learned")
+        check_problem(unlearn("nothing", wrong, "2"), 422, "never-learned")
+        check_problem(unlearn("steep", [*wrong, b"no image"], "3"), 422, "unreadable-image")
+        answer = unlearn("steep", wrong).json()
+        assert answer == {"label": "steep", "unlearned": 4, "count": 6, "samples": 20, "replayed": False}
+        assert unlearn("steep", wrong).json() == {**answer, "replayed": True}
+        check_problem(unlearn("steep", wrong[:1]), 422, "key-reused")
+        ours, theirs = (predict(each, asked).json()["results"] for each in (client, other))
+        assert [each["label"] for each in ours] == [each["label"] for each in theirs]
+        assert [each["confidence"] for each in ours] == pytest.approx([each["confidence"] for each in theirs], abs=1e-5)
+
+
 def test_the_last_change_can_be_taken_back(tmp_path: Path, tiny_backbone: Backbone) -> None:
     with running(tmp_path, tiny_backbone) as (client, _):
         check_problem(client.post("/v1/undo"), 409, "nothing-to-undo")

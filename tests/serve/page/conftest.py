@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from foro.backbones import Backbone
-from tests.serve.browser import Open, launch, opened, striped, teach
-from tests.serve.running import running
+from tests.serve.browser import SCREENS, Open, launch, opened, striped
+from tests.serve.running import learn, running
 
 
 @pytest.fixture(scope="package")
@@ -25,11 +25,13 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def visit(browser: Browser, tmp_path: Path, tiny_backbone: Backbone) -> Iterator[Open]:
-    """Opens the page of a service that knows nothing; settings of the window, and in ``serve`` of the service."""
+    """Opens the page of a service that knows as many classes as asked; settings of the window and of the service."""
     with ExitStack() as stack:
 
-        def visit(serve: dict[str, Any] | None = None, **window: Any) -> Page:
+        def visit(serve: dict[str, Any] | None = None, classes: int = 0, **window: Any) -> Page:
             client, _ = stack.enter_context(running(tmp_path, tiny_backbone, **(serve or {})))
+            for kind, name in enumerate(["flat", "steep"][:classes]):
+                assert learn(client, name, [path.read_bytes() for path in striped(tmp_path, kind)]).is_success
             return stack.enter_context(opened(browser, str(client.base_url), **window))
 
         yield visit
@@ -41,8 +43,8 @@ def page(visit: Open) -> Page:
 
 
 @pytest.fixture
-def taught(page: Page, tmp_path: Path) -> Page:
-    """A page whose service knows two classes."""
-    for kind, name in enumerate(["flat", "steep"]):
-        teach(page, name, striped(tmp_path, kind))
+def taught(visit: Open, request: pytest.FixtureRequest) -> Page:
+    """A page whose service knows two classes, on the screen that a test asks for."""
+    page = visit(classes=2, **SCREENS[getattr(request, "param", "light")])
+    expect(page.locator("#status")).to_contain_text("12")
     return page

@@ -7,16 +7,17 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.serve.browser import go
+from tests.serve.browser import EVERYWHERE, go
 
 pytestmark = pytest.mark.xdist_group("browser")
 
 
+@EVERYWHERE
 def test_the_camera_is_judged_live(taught: Page) -> None:
     go(taught, "Try")
     answers: list[int] = []
     taught.on("response", lambda answer: answers.append(answer.status) if "/v1/predict" in answer.url else None)
-    taught.locator("#try-panel").get_by_role("button", name="Use the camera").click()
+    taught.locator("#try-panel").get_by_role("button", name="Use the camera", exact=True).click()
     expect(taught.locator(".verdict .name")).to_be_visible()
     while len(answers) < 4:
         taught.wait_for_timeout(50)
@@ -24,6 +25,54 @@ def test_the_camera_is_judged_live(taught: Page) -> None:
     expect(taught.locator("#try-zone")).to_be_visible()
     expect(taught.locator("#try-answer")).to_be_hidden()
     assert set(answers) == {200}
+
+
+@EVERYWHERE
+def test_a_bar_that_is_held_teaches_what_the_camera_sees(taught: Page) -> None:
+    taught.locator("#try-panel").get_by_role("button", name="Use the camera", exact=True).click()
+    bar = taught.get_by_title("Teach this as flat")
+    bar.hover()
+    taught.mouse.down()
+    expect(taught.locator("#try-ask")).to_contain_text(re.compile("[3-9].pictures of flat"))
+    taught.mouse.up()
+    notice = taught.locator("#notice")
+    expect(notice).to_contain_text(re.compile("Learned ([3-9]|[1-9][0-9]).pictures of flat"))
+    expect(taught.locator("#status")).not_to_contain_text("12")
+    notice.get_by_role("button", name="Undo").click()  # all of them, however many requests they took
+    expect(taught.locator("#status")).to_have_text(re.compile("2.classes · 12.pictures"))
+
+
+@EVERYWHERE
+def test_a_part_of_what_the_camera_sees_is_judged(taught: Page) -> None:
+    taught.evaluate(
+        """() => {
+          const send = fetch;
+          window.fetch = async (path, options) => {
+            const frame = options.body?.get("images");
+            if (frame) window.side = (await createImageBitmap(frame)).width;
+            return send(path, options);
+          };
+        }"""
+    )
+    panel = taught.locator("#try-panel")
+    panel.get_by_role("button", name="Use the camera", exact=True).click()
+    expect(taught.locator(".verdict .name")).to_be_visible()
+    video = panel.locator("video")
+    whole = video.evaluate("(video) => Math.min(video.videoWidth, video.videoHeight)")
+    panel.get_by_label("Closer").fill("4")
+    taught.wait_for_function("(side) => window.side === side", arg=round(whole / 4))
+    places = {video.evaluate("(video) => video.style.transform")}
+    video.focus()
+    taught.keyboard.press("ArrowUp")
+    places.add(video.evaluate("(video) => video.style.transform"))
+    panel.locator(".camera").hover()
+    box = panel.locator(".camera").bounding_box()
+    assert box is not None
+    taught.mouse.down()
+    taught.mouse.move(box["x"] + box["width"] / 2 + 30, box["y"] + box["height"] / 2 + 20)
+    taught.mouse.up()
+    places.add(video.evaluate("(video) => video.style.transform"))
+    assert len(places) == 3
 
 
 def test_live_rows_stay_where_they_are(taught: Page) -> None:
@@ -43,7 +92,7 @@ def test_live_rows_stay_where_they_are(taught: Page) -> None:
 
 def test_the_camera_teaches_while_the_button_is_held(page: Page) -> None:
     go(page, "Teach")
-    page.locator("#teach-panel").get_by_role("button", name="Use the camera").click()
+    page.locator("#teach-panel").get_by_role("button", name="Use the camera", exact=True).click()
     button = page.get_by_role("button", name="Hold to teach")
     button.hover()
     page.mouse.down()

@@ -11,11 +11,12 @@ from playwright.sync_api import Page, Route, expect
 from foro.backbones import Backbone
 from foro.learner import Learner
 from tests.conftest import textures
-from tests.serve.browser import ask, go, striped, teach
+from tests.serve.browser import EVERYWHERE, ask, go, striped, teach
 
 pytestmark = pytest.mark.xdist_group("browser")
 
 
+@EVERYWHERE
 def test_a_class_is_forgotten_and_brought_back(taught: Page) -> None:
     go(taught, "Classes")
     rows = taught.locator("#rows tr")
@@ -60,6 +61,7 @@ def test_classes_lead_to_teach_while_there_are_none(page: Page) -> None:
     expect(page.get_by_label("What is it?")).to_be_visible()
 
 
+@EVERYWHERE
 def test_it_can_be_taken_away(taught: Page, tmp_path: Path, tiny_backbone: Backbone) -> None:
     go(taught, "Classes")
     files = {}
@@ -80,6 +82,7 @@ def test_it_can_be_taken_away(taught: Page, tmp_path: Path, tiny_backbone: Backb
     expect(taught.get_by_role("heading", name="API")).to_be_visible()
 
 
+@EVERYWHERE
 def test_a_class_is_renamed(taught: Page) -> None:
     go(taught, "Classes")
     taught.get_by_role("button", name="Rename flat").click()
@@ -96,6 +99,7 @@ def test_a_class_is_renamed(taught: Page) -> None:
     expect(taught.locator("#figure-samples")).to_have_text("12")
 
 
+@EVERYWHERE
 def test_any_change_is_taken_back(taught: Page, tmp_path: Path) -> None:
     ask(taught, striped(tmp_path, 0, 1, seed=9)[0])
     taught.get_by_title("Teach this as steep").click()  # by mistake
@@ -107,14 +111,17 @@ def test_any_change_is_taken_back(taught: Page, tmp_path: Path) -> None:
     expect(taught.locator("#rows tr")).to_have_count(1)
     lately = taught.locator("#undo li")
     expect(lately.first).to_contain_text("Forgot flat")
-    expect(lately.nth(1)).to_contain_text(re.compile("Learned 6.pictures of steep"))
-    for left in (2, 1, 0):  # the forgetting, and then both lessons
+    expect(lately.nth(1)).to_contain_text(re.compile("Unlearned 1.picture of steep"))
+    expect(lately.nth(3)).to_contain_text(re.compile("Learned 6.pictures of steep"))
+    for classes, pictures in ((2, 12), (2, 13), (2, 12), (1, 6), (0, 0)):  # one change after the other
         taught.locator("#undo").get_by_role("button").click()
-        expect(taught.locator("#rows tr")).to_have_count(left)
+        expect(taught.locator("#status")).to_have_text(re.compile(rf"^{classes}.class(es)? · {pictures}.picture"))
+        expect(taught.locator("#rows tr")).to_have_count(classes)
     expect(taught.locator("#classes-empty")).to_be_visible()
     expect(taught.locator("#undo")).to_be_hidden()
 
 
+@EVERYWHERE
 def test_a_second_tab_follows(taught: Page, tmp_path: Path) -> None:
     other = taught.context.new_page()
     other.goto(taught.url.partition("#")[0] + "#classes")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from foro.serve.http.page_files import FOLDER
-from tests.serve.browser import Open, ask, go, striped, teach
+from tests.serve.browser import SCREENS, Open, ask, go, striped, teach
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -74,7 +74,7 @@ def test_it_is_an_app_that_keeps_its_own_files_only(taught: Page) -> None:
 
 
 def test_it_is_told_in_the_language_of_the_browser(visit: Open, tmp_path: Path) -> None:
-    page = visit(locale="de-AT")
+    page = visit(locale="de-AT", **SCREENS["phone"])
     expect(page.get_by_role("tab", name="Lehren")).to_be_visible()
     page.get_by_role("tab", name="Lehren").click()
     page.get_by_label("Was ist es?").fill("Flach")
@@ -82,8 +82,12 @@ def test_it_is_told_in_the_language_of_the_browser(visit: Open, tmp_path: Path) 
     expect(page.locator(".lesson .progress")).to_contain_text(re.compile("6.Bilder insgesamt"))
     expect(page.locator("#status")).to_have_text(re.compile("1.Klasse · 6.Bilder"))
     assert page.locator("html").get_attribute("lang") == "de"
+    roomy = "(title) => title.clientWidth > title.closest('.lesson').clientWidth / 2"
+    assert page.locator(".lesson h2").evaluate(roomy), "longer words leave room for the label"
     page.get_by_role("tab", name="Klassen").click()
     expect(page.locator("#rows time")).to_have_text("gerade eben")
+    tops = page.locator("#rows .change button").evaluate_all("(all) => all.map((each) => each.offsetTop)")
+    assert len(set(tops)) == 1, "what can be done stands in one line"
 
 
 def test_every_word_of_the_page_has_its_translation() -> None:

@@ -62,6 +62,12 @@ def test_a_turned_phone_is_filled_both_ways(visit: Open, tmp_path: Path, width: 
             assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], name
         for box in page.locator("#chart, #classes-panel .card").all():
             assert box.evaluate("(element) => element.getBoundingClientRect().right") <= size["width"]
+        crossing = """(svg) => {
+          const texts = [...svg.querySelectorAll("text")].slice(-3, -1);
+          const [from, to] = texts.map((each) => each.getBoundingClientRect());
+          return from.right > to.left;
+        }"""
+        assert not page.locator("#chart svg").evaluate(crossing), "the first and the last moment"
         outside = "(svg) => [...svg.querySelectorAll('text')].filter((text) => { const [a, b] = [text, svg]"
         outside += (
             ".map((each) => each.getBoundingClientRect()); return a.left < b.left || a.right > b.right; }).length"

@@ -11,11 +11,12 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.serve.browser import Open, ask, go, striped, teach
+from tests.serve.browser import EVERYWHERE, Open, ask, go, striped, teach
 
 pytestmark = pytest.mark.xdist_group("browser")
 
 
+@EVERYWHERE
 def test_a_picture_that_is_not_named_after_all_is_not_taught(taught: Page, tmp_path: Path) -> None:
     ask(taught, striped(tmp_path, 2, 1)[0])
     taught.get_by_label("Teach this as …").fill("wi")
@@ -30,6 +31,21 @@ def test_a_picture_that_is_not_named_after_all_is_not_taught(taught: Page, tmp_p
     taught.get_by_role("button", name="Discard them").click()
     expect(taught.locator("#waiting")).to_be_hidden()
     expect(taught.locator("#status")).to_have_text(re.compile("2.classes · 15.pictures"))
+
+
+@EVERYWHERE
+def test_any_of_the_last_lessons_is_taken_back(taught: Page, tmp_path: Path) -> None:
+    teach(taught, "wide", striped(tmp_path, 2, 20))  # more than one request has room for
+    teach(taught, "flat", striped(tmp_path, 0, 2, seed=5))
+    lessons = taught.locator(".lesson")
+    lessons.nth(1).get_by_role("button", name="Undo").click()  # not the last one
+    expect(lessons.nth(1)).to_contain_text("Taken back.")
+    expect(lessons.nth(1).get_by_role("button", name="Undo")).to_be_hidden()
+    expect(taught.locator("#status")).to_have_text(re.compile("2.classes · 14.pictures"))
+    lessons.first.get_by_role("button", name="Undo").click()
+    expect(taught.locator("#status")).to_have_text(re.compile("2.classes · 12.pictures"))
+    teach(taught, "flat", striped(tmp_path, 0))  # was known before this lesson, and stays
+    expect(lessons.first.get_by_role("button", name="Undo")).to_be_hidden()
 
 
 def test_pictures_wait_for_their_label(page: Page, tmp_path: Path) -> None:

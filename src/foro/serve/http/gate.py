@@ -41,7 +41,10 @@ _ROUTES = {
     "/readyz",
     "/metrics",
     "/openapi.json",
-} | {f"/v1/{name}" for name in ("predict", "learn", "classes", "model", "onnx", "report", "merge", "undo", "review")}
+} | {
+    f"/v1/{name}"
+    for name in ("predict", "learn", "unlearn", "classes", "model", "onnx", "report", "merge", "undo", "review")
+}
 
 
 class Gate:

@@ -32,7 +32,6 @@ TOP = 5
 DIGITS = 6
 
 Result = TypeVar("Result")
-Top = Annotated[int, Query(ge=0, le=1000, description="most labels of an answer; 0: up to 5")]
 Label = Annotated[str, PathParameter(min_length=1, description="the label, URL-encoded", examples=["dog"])]
 NewLabel = Annotated[str, Query(description="the new label", examples=["hound"])]
 Key = Annotated[
@@ -100,16 +99,17 @@ def _add_predict(app: FastAPI, service: Service, counters: Metrics) -> None:
     @app.post(
         "/v1/predict",
         responses={200: {"model": schemas.Predictions}, **schemas.UPLOAD_PROBLEMS, **schemas.CONFLICT},
-        openapi_extra=schemas.PREDICT_BODY,
+        openapi_extra=schemas.PREDICT_REQUEST,
     )
-    async def predict(request: Request, top: Top = 0) -> Response:
+    async def predict(request: Request) -> Response:
         """What is in the images: one or many files in the form's field images, or base64 in JSON."""
+        asked = _asked_top(request)  # here and not by FastAPI, which takes longer for it than all the rest of a route
         with service.admission.hold_bytes() as held:
             body = await read_images(request, service.config, held, service.predictor.pool)
             published = service.published
             if published.snapshot is None:
                 raise Problem(409, "nothing-learned", "nothing has been learned yet: teach it something first")
-            most = _top(body.top, top)
+            most = _top(body.top, asked)
             with service.admission.hold_images(len(body.images)):
                 ticket = await _while_connected(request, service.predict(published.snapshot, body.images))
         counters.predicted.inc(sum(not isinstance(each, Problem) for each in ticket.results))
@@ -138,6 +138,21 @@ def _add_learn(app: FastAPI, service: Service, counters: Metrics) -> None:
                 answer = await _while_connected(request, work)
         counters.learned.inc(0 if answer["replayed"] else answer["learned"])
         return Json(answer)
+
+    @app.post(
+        "/v1/unlearn",
+        responses={200: {"model": schemas.Unlearned}, **schemas.UPLOAD_PROBLEMS, 507: schemas.FULL},
+        openapi_extra=schemas.LEARN_BODY,
+    )
+    async def unlearn(request: Request, idempotency_key: Key = None) -> Response:
+        """Takes the influence of these very images back, exactly: any lesson, however many came after it.
+
+        If one of them was never learned with this label, nothing is taken back.
+        """
+        with service.admission.hold_bytes() as held:
+            body = await read_images(request, service.config, held, service.lessons)
+            with service.admission.hold_images(len(body.images)):
+                return Json(await _while_connected(request, service.unlearn(body.label, body.images, idempotency_key)))
 
 
 def _add_class_routes(app: FastAPI, service: Service) -> None:
@@ -292,12 +307,22 @@ async def _while_connected(request: Request, work: Coroutine[Any, Any, Result]) 
         leaving.cancel()
 
 
+def _asked_top(request: Request) -> int:
+    """How many labels the address asks for; 0 if it does not."""
+    if not request.scope["query_string"]:
+        return 0
+    text = request.query_params.get("top", "0")
+    return _checked_top(int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else text)
+
+
 def _top(given: object, asked: int) -> int:
-    if given is None:
-        return asked or TOP
+    return (0 if given is None else _checked_top(given)) or asked or TOP
+
+
+def _checked_top(given: object) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= 1000:
         raise Problem(422, "bad-request", "top must be a whole number from 0 to 1000")
-    return given or asked or TOP
+    return given
 
 
 def _result(found: Any, labels: list[str], most: int) -> dict[str, Any]:

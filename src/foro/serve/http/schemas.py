@@ -30,7 +30,7 @@ class ProblemShape(Shape):
 class Health(Shape):
     status: str = Field(examples=["ok"])
     model: str = Field(description="name of the model file", examples=["pets.foro"])
-    backbone: str = Field(examples=["vit_nano_patch8_64.foro2_tin200"])
+    backbone: str = Field(examples=["vit_nano_patch8_96.foro2_tin200"])
     classes: int = Field(examples=[2])
     samples: int = Field(examples=[12])
     model_version: int = Field(description="grows with every change of the model", examples=[7])
@@ -96,6 +96,14 @@ class Learned(Shape):
     seconds: float = Field(examples=[0.21])
     accuracy: Accuracy
     replayed: bool = Field(description="this Idempotency-Key was learned before; nothing was learned now")
+
+
+class Unlearned(Shape):
+    label: str = Field(examples=["cat"])
+    unlearned: int = Field(description="images whose influence was taken back", examples=[3])
+    count: int = Field(description="images of this label that are left", examples=[5])
+    samples: int = Field(description="images of all labels that are left", examples=[17])
+    replayed: bool = Field(description="this Idempotency-Key came before; nothing was taken back now")
 
 
 class Class(Shape):
@@ -224,7 +232,8 @@ def _body(
     return {"requestBody": {"required": True, "content": content}}
 
 
-PREDICT_BODY = _body({"top": _TOP}, [], {"top": 3}, {})
+_ASKED = {"name": "top", "in": "query", "schema": _TOP, "description": "most labels of an answer; 0: up to 5"}
+PREDICT_REQUEST = {**_body({"top": _TOP}, [], {"top": 3}, {}), "parameters": [_ASKED]}
 LEARN_BODY = _body({"label": _LABEL}, ["label"], {}, {"label": "cat"})
 MERGE_BODY: dict[str, Any] = {
     "requestBody": {

@@ -44,7 +44,7 @@ export function showAnswer({ answer, trouble }, { awaited, steady }) {
   if (!answer) return;
   const { name, share, none, top } = verdict(answer);
   const sure = share >= SURE;
-  $(".verdict .doubt", panel).textContent = sure ? "" : t("Not sure. Perhaps");
+  $(".verdict .doubt", panel).textContent = sure ? "" : answer.unknown > share ? t("Perhaps none of these, or") : t("Not sure. Perhaps");
   $(".verdict .name", panel).textContent = name;
   $(".verdict .confidence", panel).textContent = t("{share} sure", { share: percent(share) });
   showBars($("#try-bars"), top, steady);

@@ -33,6 +33,10 @@ export const rename = (label, to) => call(`${classPath(label)}/rename?to=${encod
 export const learn = (label, files, key, corrects = false) =>
   call(`v1/learn${corrects ? "?relabel=true" : ""}`, { method: "POST", body: form(files, { label }), headers: { "Idempotency-Key": key } });
 
+/** Takes pictures back that were learned. */
+export const unlearn = (label, files, key) =>
+  call("v1/unlearn", { method: "POST", body: form(files, { label }), headers: { "Idempotency-Key": key } });
+
 /** Adds what another model file has learned. */
 export function merge(file, key) {
   const body = new FormData();

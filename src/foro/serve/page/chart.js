@@ -1,9 +1,10 @@
 // Accuracy over time, one point for each lesson, drawn at the size at which it is seen.
 import { clock, percent } from "./dom.js";
-import { count, t } from "./language.js";
+import { count, language, t } from "./language.js";
 
 const HEIGHT = 200;
 const DOTS = 40; // more lessons are a line without dots
+const ROOM = 260; // pixels that two moments need side by side
 const MARGIN = { left: 52, right: 72, top: 16, bottom: 28 };
 
 /** Draws the history into a box, again whenever the box changes its width. */
@@ -36,8 +37,9 @@ function picture(points, width) {
     svg.append(shape("line", { class: "rule", x1: MARGIN.left, x2: right, y1: y(level), y2: y(level) }));
     svg.append(words(percent(level), MARGIN.left - 8, y(level) + 4, "end"));
   }
-  svg.append(words(clock(points[0].time, false), MARGIN.left, HEIGHT - 8, "start"));
-  svg.append(words(clock(last.time, false), right, HEIGHT - 8, "end"));
+  const [from, to] = ends(points[0].time, last.time, right - MARGIN.left < ROOM);
+  svg.append(words(from, MARGIN.left, HEIGHT - 8, "start"));
+  svg.append(words(to, right, HEIGHT - 8, "end"));
   svg.append(shape("polygon", { class: "area", points: `${x(0)},${bottom} ${line} ${right},${bottom}` }));
   svg.append(shape("polyline", { class: "line", points: line }));
   points.forEach((point, place) => {
@@ -52,6 +54,14 @@ function picture(points, width) {
   svg.append(shape("circle", { class: "last", cx: right, cy: y(last.accuracy), r: 5 }));
   svg.append(words(percent(last.accuracy), right + 10, y(last.accuracy) + 5, "start", "now"));
   return svg;
+}
+
+/** Two moments in words; where there is little room, by what tells them apart: the time of one day, or the days. */
+function ends(first, last, narrow) {
+  if (!narrow) return [clock(first, false), clock(last, false)];
+  const [from, to] = [new Date(first), new Date(last)];
+  const style = from.toDateString() === to.toDateString() ? { hour: "2-digit", minute: "2-digit" } : { day: "numeric", month: "short" };
+  return [from.toLocaleString(language, style), to.toLocaleString(language, style)];
 }
 
 function words(text, x, y, anchor, style = "") {

@@ -48,6 +48,7 @@ export const german = {
   "Teach this as …": "Das ist …",
   "Teach this as {label}": "Als {label} lehren",
   "Not sure. Perhaps": "Nicht sicher. Vielleicht",
+  "Perhaps none of these, or": "Vielleicht nichts davon, oder",
   "perhaps {name}": "vielleicht {name}",
   "{share} sure": "{share} sicher",
   "Tap the right one, and it learns from this picture.": "Das Richtige antippen, und es lernt aus diesem Bild.",

@@ -1,5 +1,5 @@
 // One lesson: pictures of one class on their way to the service, and what became of them.
-import { learn, newKey, TOO_MUCH } from "./api.js";
+import { learn, newKey, TOO_MUCH, unlearn } from "./api.js";
 import { $, announce, make, sentence } from "./dom.js";
 import { count, t } from "./language.js";
 import { discard, nextBatch, thumbnail } from "./pictures.js";
@@ -21,6 +21,8 @@ export class Lesson {
   #sending = false;
   #total = 0;
   #known = 0; // pictures that it had learned before
+  #own = []; // pictures that this lesson has taught
+  #apart = true; // these can be told from those that were known before
   #corrects;
   #seconds = 0;
 
@@ -31,11 +33,13 @@ export class Lesson {
     this.finished = new Promise((resolve) => (this.#finish = resolve));
     const again = make("button", { type: "button" }, t("Try again"));
     again.addEventListener("click", () => this.#send());
+    const undo = make("button", { type: "button", className: "undo", hidden: true, ariaLabel: t("Undo: {change}", { change: label }) }, t("Undo"));
     this.element = make(
       "li",
       { className: "lesson" },
       make("p", { className: "gain" }),
       make("div", {}, make("h2", {}, label), make("p", { className: "progress" })),
+      undo,
       make("div", { className: "thumbnails", ariaHidden: "true" }),
       make("ul", { className: "left" }),
       make("p", { className: "trouble", hidden: true }, make("span"), again),
@@ -54,6 +58,25 @@ export class Lesson {
   close() {
     this.#closed = true;
     this.#send();
+  }
+
+  /** Whether its pictures, and no others, can be taken back, whatever was taught since. */
+  get undoable() {
+    return this.#apart && this.#own.length > 0;
+  }
+
+  /** Takes its pictures back. */
+  async takeBack() {
+    while (this.#own.length) {
+      const files = nextBatch([...this.#own]);
+      const { unlearned, count: left } = await unlearn(this.label, files, newKey());
+      this.#own.splice(0, files.length);
+      this.learned -= unlearned;
+      this.#total -= unlearned;
+      this.count = left;
+    }
+    this.#render();
+    $(".progress", this.element).textContent = t("Taken back.");
   }
 
   async #send() {
@@ -96,6 +119,9 @@ export class Lesson {
       this.#known += report.known ?? 0;
       this.#seconds += report.seconds;
       this.count = report.count;
+      if (report.known || report.relabelled) this.#apart = false;
+      const left = [...(report.other_label ?? []), ...report.skipped].map(({ index }) => index);
+      this.#own.push(...files.filter((_, place) => !left.includes(place)));
       for (const { index, label } of report.other_label ?? []) this.#leaveOut(files[index], t("it was learned as {label}", { label }));
       for (const { index, detail } of report.skipped) this.#leaveOut(files[index], detail);
     } catch (error) {
@@ -121,6 +147,7 @@ export class Lesson {
     const stuck = !$(".trouble", this.element).hidden;
     const busy = !stuck && (!this.#closed || this.learned + this.#known < this.#total);
     this.element.ariaBusy = String(busy);
+    $(".undo", this.element).hidden = busy || !this.undoable;
     $(".gain", this.element).textContent = `+${this.learned}`;
     $(".progress", this.element).textContent = busy
       ? t("learning … {learned} of {pictures}", { learned: this.learned, pictures: count(this.#total, "picture") })

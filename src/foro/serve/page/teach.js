@@ -1,4 +1,5 @@
 // Teach: a label, pictures of it or the camera held on it, and at once it is learned.
+import { undo } from "./api.js";
 import { Camera } from "./camera.js";
 import { $, announce, make, notice, touch } from "./dom.js";
 import { hold } from "./hold.js";
@@ -36,6 +37,7 @@ export function startTeach({ open }) {
     pick: () => label() || null,
     async start(name, held) {
       button.classList.add("held");
+      button.firstChild.textContent = 0;
       await burst(name, camera, held, (taken) => (button.firstChild.textContent = taken));
       button.classList.remove("held");
       button.firstChild.textContent = t("Hold to teach");
@@ -108,8 +110,20 @@ export async function burst(name, camera, held, taken) {
   return lesson;
 }
 
+/** Takes a lesson back: its own pictures, or where these cannot be told apart, the last change. */
+export async function takeBack(lesson) {
+  try {
+    await (lesson.undoable ? lesson.takeBack() : undo());
+    await refresh();
+    notice(t("Taken back."));
+  } catch (error) {
+    notice(error.message);
+  }
+}
+
 function begin(name, corrects) {
   const lesson = new Lesson(name, corrects);
+  $(".undo", lesson.element).addEventListener("click", () => takeBack(lesson));
   $("#lessons").prepend(lesson.element);
   [...$("#lessons").children].slice(LESSONS).forEach(discard);
   render();

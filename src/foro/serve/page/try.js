@@ -1,6 +1,6 @@
 // Try: a picture, several, or the camera live, and what the model takes them for.
 import { forgetSaid, showAnswer, startAnswer } from "./answer.js";
-import { predict, TOO_MUCH, undo } from "./api.js";
+import { predict, TOO_MUCH } from "./api.js";
 import { Camera } from "./camera.js";
 import { $, make, notice, sentence, touch } from "./dom.js";
 import { known, onKnown, refresh } from "./knowledge.js";
@@ -8,7 +8,7 @@ import { count, t } from "./language.js";
 import { nextBatch, show, takePictures } from "./pictures.js";
 import { listResults, showResults, startResults } from "./results.js";
 import { Steady } from "./steady.js";
-import { burst, teach } from "./teach.js";
+import { burst, takeBack, teach } from "./teach.js";
 
 const BARS = 4; // so that all of the answer is in sight
 const LIVE = { side: 320, pace: 50, together: 2 }; // pixels, milliseconds between two frames, and frames on their way
@@ -51,21 +51,12 @@ async function teachThis(label, held) {
   await lesson.finished;
   if (!lesson.learned) return notice(lesson.trouble || t("Nothing new was learned: it knows this picture of {label}.", { label }));
   const words = t("Learned {pictures} of {label}.", { pictures: count(lesson.learned, "picture"), label });
-  if (known.undo) notice(words, t("Undo"), takeBack);
-  else notice(words);
+  notice(words, t("Undo"), async () => {
+    await takeBack(lesson);
+    if (!camera.on) again();
+  });
   await refresh();
   if (!camera.on) again();
-}
-
-async function takeBack() {
-  try {
-    await undo();
-    await refresh();
-    notice(t("Taken back."));
-    if (!camera.on) again();
-  } catch (error) {
-    notice(error.message);
-  }
 }
 
 async function judge(files, first = 0, judged = () => {}) {

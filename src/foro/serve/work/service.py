@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from PIL import Image
 
 from foro.durable import DurableLearner
-from foro.errors import FoRoError, InputError, ModelFileError, NothingToUndoError
+from foro.errors import FoRoError, InputError, ModelFileError, NeverLearnedError, NothingToUndoError
 from foro.labels import check_label, find_label, lookalikes
 from foro.ledger import Event
 from foro.preparation import LearnReport
@@ -85,17 +85,13 @@ class Service:
     ) -> dict[str, Any]:
         """Learns encoded images under the given label; those that cannot be read, and known ones, are left out."""
         label = _text_label(given)
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self.lessons, self.decode.check, images)
-        found = await asyncio.gather(*(loop.run_in_executor(self.lessons, self.decode, data) for data in images))
-        skipped = [{"index": at, "detail": each.detail} for at, each in enumerate(found) if isinstance(each, Problem)]
-        places = [at for at, each in enumerate(found) if isinstance(each, Image.Image)]
-        readable = [each for each in found if isinstance(each, Image.Image)]
+        decoded, skipped = await self._decoded(images)
+        places, readable = list(decoded), list(decoded.values())
         if not readable:
             raise Problem(422, "unreadable-image", "none of the images can be read", skipped=skipped)
 
         def change(durable: DurableLearner) -> tuple[dict[str, Any], bool]:
-            digest = sha256(b"".join(sha256(data or b"").digest() for data in images)).hexdigest()
+            digest = _digest_of(images)
             done = durable.seen(key) if key is not None else None
             encoder = durable.learner.head
             (name,) = encoder.known_as([label])
@@ -143,6 +139,39 @@ class Service:
             "accuracy": {"overall": self.published.estimate.accuracy},
             "replayed": replayed,
         }
+
+    async def unlearn(self, given: object, images: Sequence[bytes | None], key: str | None) -> dict[str, Any]:
+        """Takes the influence of encoded images back that were learned with the given label: of all, or of none."""
+        label = _text_label(given)
+        decoded, skipped = await self._decoded(images)
+        if skipped:
+            raise Problem(422, "unreadable-image", "not all of the images can be read", skipped=skipped)
+
+        def change(durable: DurableLearner) -> tuple[int, int, bool]:
+            facts = {"label": label, "images": _digest_of(images)}
+            done = durable.seen(key) if key is not None else None
+            if done is not None and done["what"] == "unlearn" and done["facts"] != facts:
+                raise Problem(422, "key-reused", "this Idempotency-Key came before with another label or other images")
+            before = durable.learner.head.samples
+            try:
+                durable.unlearn(list(decoded.values()), [label] * len(decoded), key=key, facts=facts)
+            except NeverLearnedError as error:
+                raise Problem(422, "never-learned", str(error)) from None
+            head = durable.learner.head
+            gone = before - head.samples if done is None else int(done["samples"])
+            return gone, head.counts.get(head.known_as([label])[0], 0), done is not None
+
+        gone, count, replayed = await self.teacher.make(change)
+        found = {"label": label, "unlearned": gone, "count": count, "samples": self.published.samples}
+        return {**found, "replayed": replayed}
+
+    async def _decoded(self, images: Sequence[bytes | None]) -> tuple[dict[int, Image.Image], list[dict[str, Any]]]:
+        """Images by their position, and those that cannot be read; behind predictions."""
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self.lessons, self.decode.check, images)
+        found = await asyncio.gather(*(loop.run_in_executor(self.lessons, self.decode, data) for data in images))
+        skipped = [{"index": at, "detail": each.detail} for at, each in enumerate(found) if isinstance(each, Problem)]
+        return {at: each for at, each in enumerate(found) if isinstance(each, Image.Image)}, skipped
 
     async def review(self) -> dict[str, Any]:
         """Which classes are confused, and of which a few more images would help most."""
@@ -290,6 +319,10 @@ def told(event: Event) -> dict[str, Any]:
     """A change as answers have it."""
     labels = [str(label) for label, _ in event.labels]
     return {"what": event.what, "time": event.when, "samples": event.samples, "labels": labels}
+
+
+def _digest_of(images: Sequence[bytes | None]) -> str:
+    return sha256(b"".join(sha256(data or b"").digest() for data in images)).hexdigest()
 
 
 def _digest(path: Path) -> str:
