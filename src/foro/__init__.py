@@ -57,7 +57,7 @@ _HOMES = {
 }
 
 __all__ = [*_HOMES]
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:

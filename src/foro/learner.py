@@ -16,6 +16,7 @@ import numpy as np
 from foro.adaptation.adaptation import Adaptation
 from foro.adaptation.fitness import parse_terms
 from foro.backbones import Backbone
+from foro.backbones.graph.linear import Precision
 from foro.backbones.source import describe_backbone, find_backbone, taught_backbone
 from foro.changes import Change, Forget, Learn, Merge, Rename, Restore, Unlearn
 from foro.config import LearnerConfig, check_seed
@@ -60,6 +61,8 @@ class Learner:
         ``"default"``, ``"paper"`` or a ``foro.LearnerConfig``; every setting of it can be overridden by name.
     image_size
         Side of the input in pixels, if not the checkpoint's own.
+    precision
+        ``"float32"``, or ``"int8"``: about 1.4 times as fast at 224 pixels where the processor has instructions for it.
     seed
         Of the projection and of the evolution.
     engine
@@ -68,11 +71,11 @@ class Learner:
 
     Examples
     --------
-    >>> learner = Learner("nano")                                # doctest: +SKIP
-    >>> learner.learn(["tom.jpg", "rex.jpg"], ["cat", "dog"])    # doctest: +SKIP
-    >>> learner.predict(["who.jpg"])                             # doctest: +SKIP
+    >>> learner = Learner("nano")
+    >>> report = learner.learn(["tom.jpg", "rex.jpg"], ["cat", "dog"])
+    >>> learner.predict(["who.jpg"])
     ['cat']
-    >>> learner.save("pets.foro")                                # doctest: +SKIP
+    >>> learner.save("pets.foro")
     """
 
     engine: Engine | None = None
@@ -88,13 +91,14 @@ class Learner:
         image_size: int | None = None,
         seed: int = 0,
         engine: str | Engine = "local",
+        precision: Precision | None = None,
         **overrides: Any,
     ) -> None:
         self.engine = find_engine(engine)
         self.config = LearnerConfig.from_preset(preset, **overrides)
         parse_terms(self.config.fitness)  # an unknown one should be an error at once
         self.seed = check_seed(seed)
-        self.source, self.backbone = find_backbone(backbone, image_size)
+        self.source, self.backbone = find_backbone(backbone, image_size, precision)
         self.readout = Readout.of(self.config.readout, self.backbone)
         blocks = self.readout.blocks(self.config.projection_dim) if self.config.projection_dim else ()
         self.head: Head = find_head(self.config.head).build(self.readout.features, blocks, self.config, seed)

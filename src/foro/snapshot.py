@@ -61,8 +61,11 @@ class Snapshot:
 
     Examples
     --------
-    >>> snapshot = learner.snapshot()       # by the thread that learns    # doctest: +SKIP
-    >>> snapshot.predict(["who.jpg"])       # by any thread, at any time   # doctest: +SKIP
+    >>> from foro import Learner
+    >>> learner = Learner("nano")
+    >>> report = learner.learn(["tom.jpg", "rex.jpg"], ["cat", "dog"])
+    >>> snapshot = learner.snapshot()       # by the thread that learns
+    >>> snapshot.predict(["who.jpg"])       # by any thread, at any time
     ['cat']
     """
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from foro.adaptation.adaptation import Adaptation, TaskAdaptation
-from foro.adaptation.search import Verdict
+from foro.adaptation.adaptation import Adaptation, TaskAdaptation, _plan, _too_few
+from foro.adaptation.search import FEWEST_CLASSES, Verdict, hold_classes_out
 from foro.backbones import Backbone
 from foro.config import LearnerConfig
 from foro.features.candidate import NEUTRAL, Candidate
@@ -108,6 +110,22 @@ def test_the_check_is_on_classes_that_the_search_did_not_see(
     assert len(checked) == 64
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_of_the_fewest_classes_two_are_searched_on_and_the_others_decide_too(
+    tiny_backbone: Backbone, seed: int
+) -> None:
+    images, labels = textures(20, classes=FEWEST_CLASSES)
+    task = adapting(tiny_backbone, seed=seed)
+    held = hold_classes_out(labels, np.random.default_rng(seed))
+    searched, checked = task._cut(labels, held, 32)
+    assert {labels[each] for each in searched} == set(labels) - held
+    assert len(held) == len(set(labels) - held) == 2
+    assert held < {labels[each] for each in checked}
+    assert not set(searched) & set(checked)
+    task.prepare(images, labels)
+    assert task.verdict is not None
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_verdict_is_of_what_was_found(tiny_backbone: Backbone, kind: str) -> None:
     """Whatever the check says is done, and repeats under a seed."""
@@ -137,8 +155,8 @@ def test_too_little_to_judge_leaves_features_neutral_and_says_what_to_do(
     assert task.extractor.forward_passes == task.generations == 0
     assert task.note is not None
     named = "1 class" if classes == 1 else f"{classes} classes"
-    assert f"features are not adapted: {len(labels)} images of {named} are too few" in task.note
-    assert "teach a new model with more of both in its first lesson" in task.note
+    assert f"features are not adapted: {len(labels)} images of {named} are too few to judge that" in task.note
+    assert "which takes 64 images of 4 classes; for that, teach a new model with more in its first lesson" in task.note
 
 
 @pytest.mark.parametrize(("price", "searches"), [(0.0, False), (9.9, False), (10.0, True)])
@@ -147,6 +165,25 @@ def test_a_search_that_would_cost_too_much_is_not_begun(tiny_backbone: Backbone,
     task.prepare(*textures(16))  # 32 images: 3 generations of 4 candidates and a check, 10 passes of the 64
     assert (task.generations > 0) == searches
     assert (task.note is None) == searches
+    if price == 0:
+        assert task.note == "features are not adapted: with search_price 0 nothing is searched"
+
+
+@given(
+    price=st.floats(0.1, 200),
+    images=st.integers(16, 500),
+    generations=st.integers(1, 60),
+    kind=st.sampled_from(KINDS),
+)
+def test_what_a_message_asks_for_is_enough_and_less_is_not(
+    price: float, images: int, generations: int, kind: str
+) -> None:
+    config = LearnerConfig(adaptation=kind, search_price=price, search_images=images, generations=generations)  # type: ignore[arg-type]
+    text = _too_few(config, 1, 1)
+    enough = int(text.split("takes ")[1].split()[0])
+    assert _plan(config, enough, FEWEST_CLASSES) is not None
+    assert _plan(config, enough - 1, FEWEST_CLASSES) is None
+    assert _plan(config, enough, FEWEST_CLASSES - 1) is None
 
 
 @every_kind

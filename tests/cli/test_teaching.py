@@ -17,7 +17,9 @@ import pytest
 from PIL import Image
 
 from foro import Learner
+from foro.backbones import load_backbone
 from foro.durable import DurableLearner
+from foro.errors import InputError
 from foro.files import read_model
 from tests.backbones.reference import save_checkpoint, tiny_checkpoint
 from tests.command_line import foro
@@ -141,6 +143,7 @@ def test_settings_are_for_new_models(model: Path, tiny: Path, pictures: Path, tm
         (("--set", "projection_dim=128"), "was made with projection_dim 64, which cannot be changed to 128"),
         (("--preset", "paper"), "was made with policy none"),
         (("--image-size", 64), "was made with image_size 32"),
+        (("--precision", "int8"), "was made with precision float32, which cannot be changed to int8"),
         (("--set", "gamma=1"), "unknown setting 'gamma'"),
         (("--like", other), f"{model} is there already and not like {other}: their projections differ"),
         (("--set", "projection_dim=wide"), "projection_dim must be a whole number"),
@@ -153,6 +156,36 @@ def test_settings_are_for_new_models(model: Path, tiny: Path, pictures: Path, tm
     same = foro("learn", model, data, "--seed", 0, "--policy", "none", "--set", "projection_dim=64", "--held-out", 0)
     assert same.code == 0
     assert "population" in foro("learn", "--settings").out
+
+
+def test_a_model_keeps_the_precision_of_its_backbone(tmp_path: Path, tiny: Path, pictures: Path, model: Path) -> None:
+    quantised, data = tmp_path / "int8.foro", pictures / "one"
+    new = ("--backbone", tiny, *SMALL, "--precision", "int8", "--held-out", 0)
+    assert foro("learn", quantised, data, *new).code == 0
+    assert "vit_random.test at 32 px, int8\n" in foro("info", quantised).out
+    assert foro("learn", quantised, pictures / "two", "--held-out", 0).code == 0  # without saying it again
+    assert foro("learn", quantised, data, "--precision", "int8").code == 0
+    exact = foro("learn", quantised, data, "--precision", "float32")
+    assert "was made with precision int8, which cannot be changed to float32" in exact.err
+    assert len(foro("predict", quantised, data, "--backbone", tiny).lines) == 60
+    assert "their backbones differ" in foro("merge", model, quantised, "-o", tmp_path / "x.foro").err
+    assert "export .safetensors" in foro("export", quantised, tmp_path / "x.onnx").err
+    assert foro("export", quantised, tmp_path / "x.safetensors").code == 0
+    with pytest.raises(InputError, match="was loaded with precision float32, not with int8"):
+        Learner.load(quantised, load_backbone(tiny))
+
+
+def test_a_long_lesson_says_before_what_it_will_cost(
+    tmp_path: Path, tiny: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foro.cli.learn.LONG", 0.0)
+    monkeypatch.setattr("foro.verbs.teach.MANY", 60)
+    plain = foro("learn", tmp_path / "plain.foro", pictures / "one", "--backbone", tiny, *SMALL)
+    assert "foro: 60 images to read, then about 0 s for features\n" in plain.err
+    few = ("--set", "projection_dim=64", "--set", "generations=1", "--set", "population=2")
+    how = ("--backbone", tiny, *few, "--policy", "evolve", "--adaptation", "prompt")
+    adapted = foro("learn", tmp_path / "adapted.foro", pictures / "one", *how)
+    assert "foro: 60 images to read, then about 0 s for features, 0 s for an adaptation\n" in adapted.err
 
 
 def test_forget_undo_and_unlearn(model: Path, pictures: Path) -> None:

@@ -79,6 +79,15 @@ def test_quiet_prints_results_and_errors_only(digits: Path, tmp_path: Path) -> N
     assert "learned " in foro("learn", path, digits / "test").out  # the next command is not quiet
 
 
+def test_a_verdict_on_an_adaptation_says_what_to_do(tmp_path: Path) -> None:
+    path, settings = tmp_path / "m.foro", ["search_images=16", "generations=1", "population=2", "projection_dim=64"]
+    chosen = [part for each in settings for part in ("--set", each)]
+    ran = foro("learn", path, write_digits(tmp_path / "some", 0, 60), "--preset", "adapt", *chosen)
+    (verdict,) = [line for line in ran.err.splitlines() if "adapted: cross-entropy" in line]
+    assert "on images that the search did not see; the first lesson of a model decides that" in verdict
+    assert verdict.endswith("for another decision, teach a new model")
+
+
 def test_numbers_and_words_fit(tmp_path: Path, digits: Path) -> None:
     path = tmp_path / "m.foro"
     one = write_digits(tmp_path / "one", 1, 2)

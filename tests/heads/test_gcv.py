@@ -88,7 +88,22 @@ def test_large_matrices_get_the_best_of_the_grid_within_four_factorisations(samp
     spectrum = Spectrum.of_matrix(packed.unpack(encoder._statistics.gram, 1536), encoder._statistics)
     best = spectrum.gcv(grid_value(spectrum.best_index()))
     assert spectrum.gcv(grid_value(chosen)) <= best * 1.02
-    assert abs(encoder.solver._guess(1.0) - spectrum.minimum()) <= 1
+    guess, reach = encoder.solver._guess(1.0)
+    assert abs(guess - spectrum.minimum()) <= reach == 1
+
+
+def test_probes_do_not_lead_astray_where_samples_are_fewer_than_features() -> None:
+    generator = np.random.default_rng(0)
+    centres = np.random.default_rng(12345).standard_normal((100, 192))
+    numbers = generator.integers(0, 100, 1100)
+    X = centres[numbers] + 2 * generator.standard_normal((1100, 192))
+    encoder = KnowledgeEncoder(192, 4096)
+    encoder.absorb(X, numbers)
+    H = encoder.project(X)
+    columns = np.array([encoder.labels.index(number) for number in numbers.tolist()])
+    spectrum = Spectrum.of_rows(H, statistics_of(H, columns, tail_limit=len(H)))
+    assert abs(grid_index(encoder.regularisation_used) - spectrum.minimum()) <= 1
+    assert encoder.solver.factorisations <= 2
 
 
 def test_equal_values_choose_the_strongest() -> None:

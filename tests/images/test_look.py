@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from foro import DurableLearner, Learner
+from foro.backbones import Backbone
 from foro.errors import InputError
 from foro.images import look as looking
 from foro.images.load import Crop, load_crop
@@ -69,7 +70,9 @@ def test_what_cannot_be_read_is_left_out_or_ends_it(paths: list[Path]) -> None:
         look(paths, PREPROCESSING)
 
 
-def test_a_lesson_opens_each_image_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lesson_opens_each_image_once(
+    tiny_backbone: Backbone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     random = np.random.default_rng(0)
     for number in range(240):
         path = tmp_path / "data" / f"class {number % 8}" / f"{number}.png"
@@ -85,7 +88,7 @@ def test_a_lesson_opens_each_image_once(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("PIL.Image.open", counting)
     settings = {"projection_dim": 64, "adaptation": "gains", "generations": 1, "search_price": 30}
-    with DurableLearner.open(tmp_path / "m.foro", create=lambda: Learner("nano", **settings)) as model:
+    with DurableLearner.open(tmp_path / "m.foro", create=lambda: Learner(tiny_backbone, **settings)) as model:
         taught = teach(model, tmp_path / "data", held_out=0.1)
         assert (taught.samples, len(taught.skipped), taught.held_out) == (240, 1, 24)
         assert model.learner.adaptation.history is not None  # there was a search, on a sample of the images

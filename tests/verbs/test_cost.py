@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from foro import DurableLearner, Learner
+from foro.backbones import Backbone
 from foro.cli.terminal import duration
 from foro.verbs.cost import Cost, expected_cost
 from foro.verbs.teach import MANY, teach
@@ -23,9 +24,9 @@ def write_lesson(folder: Path, count: int) -> Path:
     return folder
 
 
-def test_a_lesson_says_its_cost_and_its_parts(tmp_path: Path) -> None:
+def test_a_lesson_says_its_cost_and_its_parts(tiny_backbone: Backbone, tmp_path: Path) -> None:
     announced: list[Cost] = []
-    with DurableLearner.open(tmp_path / "m.foro", create=lambda: Learner("nano", projection_dim=32)) as model:
+    with DurableLearner.open(tmp_path / "m.foro", create=lambda: Learner(tiny_backbone, projection_dim=32)) as model:
         taught = teach(model, write_lesson(tmp_path / "many", MANY + 6), announce=announced.append)
         few = teach(model, write_lesson(tmp_path / "few", 8), announce=announced.append)
     (cost,) = announced
@@ -39,11 +40,11 @@ def test_a_lesson_says_its_cost_and_its_parts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("settings", [{"adaptation": "gains"}, {"adaptation": "prompt", "policy": "evolve"}])
-def test_the_search_is_counted(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_is_counted(tiny_backbone: Backbone, settings: dict[str, str]) -> None:
     images = np.random.default_rng(0).integers(0, 256, (160, 8, 8), dtype=np.uint8)
     labels = [number % 8 for number in range(160)]
     more = {"generations": 2, "search_images": 32, "population": 3, "projection_dim": 32}
-    learner = Learner("nano", **settings, **more)
+    learner = Learner(tiny_backbone, **settings, **more)
     cost = expected_cost(learner, labels)
     passes = learner.learn(images, labels).forward_passes
     # Passes of the search and of the features, at the same price.

@@ -1,11 +1,9 @@
-"""The demonstration, end to end, as a user runs it."""
+"""The demonstration, end to end, as a user runs it: from the wheel, with the packages of its extra and no others."""
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,16 +14,17 @@ import pytest
 from foro.errors import InputError
 from foro.verbs.demo_report import render_report, write_report
 from foro.verbs.digits_demo import LEARNERS, TASKS, DemoResult
+from tests.test_distribution import Environment, pytestmark, source, wheel
+
+__all__ = ["pytestmark", "source", "wheel"]  # fixtures and marks that hold here too
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, str]:
+def outcome(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, str]:
     """The JSON and the report of one run."""
-    report = tmp_path_factory.mktemp("demo") / "report.html"
-    code = "from foro.cli import main; main()"
-    command = [sys.executable, "-c", code, "demo", "--json", "--report", str(report)]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(shown.stdout), report.read_text()
+    folder = tmp_path_factory.mktemp("demo")
+    shown = Environment(folder / "wheel", wheel, "demo").foro("demo", "--json", "--report", "report.html", cwd=folder)
+    return json.loads(shown), (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_foro_learns_all_digits_and_forgets_little(outcome: tuple[dict, str]) -> None:
@@ -34,7 +33,7 @@ def test_foro_learns_all_digits_and_forgets_little(outcome: tuple[dict, str]) ->
     assert numbers["forgetting"] < 5.0
     assert numbers["newest_forgetting"] > 20.0
     assert numbers["newest_accuracy"] < numbers["accuracy"] - 20.0
-    assert numbers["backbone"] == "vit_nano_patch8_64.foro2_tin200"
+    assert numbers["backbone"] == "vit_nano_patch8_96.foro2_tin200"
 
 
 class Page(HTMLParser):

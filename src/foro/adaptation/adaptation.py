@@ -14,6 +14,7 @@ from foro.adaptation.evolution import Distribution, Evolution, Space
 from foro.adaptation.fitness import Fitness
 from foro.adaptation.search import (
     FEWEST_CLASSES,
+    FEWEST_GENERATIONS,
     FEWEST_IMAGES,
     Plan,
     Verdict,
@@ -96,10 +97,29 @@ def _population(config: LearnerConfig) -> int:
 
 def _plan(config: LearnerConfig, images: int, classes: int) -> Plan | None:
     """The search on a first task; None where it has too little of anything."""
-    if classes < FEWEST_CLASSES or images < 2 * min(FEWEST_IMAGES, config.search_images):
+    if classes < FEWEST_CLASSES or images < _fewest_images(config):
         return None
     most = min(config.search_images, images // 2)  # the others are to check on
     return plan(config.search_price * images, _population(config), most, config.generations)
+
+
+def _fewest_images(config: LearnerConfig) -> float:
+    """Images of a first task that are enough to search on and to check on, for the price that is allowed."""
+    searched = min(FEWEST_IMAGES, config.search_images)
+    passes = Plan(searched, min(FEWEST_GENERATIONS, config.generations)).passes(_population(config))
+    return max(2 * searched, np.ceil(passes / config.search_price)) if config.search_price else np.inf
+
+
+def _too_few(config: LearnerConfig, images: int, classes: int) -> str:
+    """Why a first task is not searched on, and what to do."""
+    enough = _fewest_images(config)
+    if not np.isfinite(enough):
+        return "features are not adapted: with search_price 0 nothing is searched"
+    few = f"{counted(images, 'image')} of {counted(classes, 'class', 'classes')} {'is' if images == 1 else 'are'}"
+    return (
+        f"features are not adapted: {few} too few to judge that, which takes {enough:.0f} images of {FEWEST_CLASSES} "
+        "classes; for that, teach a new model with more in its first lesson"
+    )
 
 
 class TaskAdaptation:
@@ -162,11 +182,7 @@ class TaskAdaptation:
         config, classes = self.config, len(set(labels))
         found_plan = _plan(config, len(labels), classes)
         if found_plan is None:
-            few = f"{counted(len(labels), 'image')} of {counted(classes, 'class', 'classes')}"
-            self.note = (
-                f"features are not adapted: {few} {'is' if len(labels) == 1 else 'are'} too few; for that, teach a new "
-                "model with more of both in its first lesson"
-            )
+            self.note = _too_few(config, len(labels), classes)
             return
         held = hold_classes_out(labels, self.generator)
         searched, unseen = self._cut(labels, held, found_plan.images)

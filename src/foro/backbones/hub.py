@@ -7,6 +7,7 @@ from pathlib import Path
 from foro.backbones.checkpoint import CONFIG_FILE, WEIGHTS_FILE
 from foro.backbones.timm_table import full_names
 from foro.errors import BackboneError, did_you_mean, first_line
+from foro.util.progress import quiet
 
 
 def download(name: str, revision: str | None = None, repository: str | None = None) -> Path:
@@ -21,9 +22,10 @@ def download(name: str, revision: str | None = None, repository: str | None = No
 
     repository = repository or f"timm/{name}"
     try:
-        # The small file first: a wrong name costs nothing.
-        for file in (CONFIG_FILE, WEIGHTS_FILE):
-            path = hf_hub_download(repository, file, revision=revision)
+        # The small file first: a wrong name costs nothing. The client would tell of each of its attempts.
+        with quiet("huggingface_hub"):
+            for file in (CONFIG_FILE, WEIGHTS_FILE):
+                path = hf_hub_download(repository, file, revision=revision)
     except LocalEntryNotFoundError:
         known = "" if name in full_names() else did_you_mean(name, full_names())
         raise BackboneError(

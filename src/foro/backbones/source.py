@@ -4,22 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 from foro.backbones import Backbone, load_backbone
 from foro.backbones.embedded import find_edition, find_registered
+from foro.backbones.graph.linear import Precision
 from foro.errors import BackboneError, InputError, ModelFileError
 
 
-def find_backbone(backbone: str | Path | Backbone, image_size: int | None) -> tuple[str | None, Backbone]:
+def find_backbone(
+    backbone: str | Path | Backbone, image_size: int | None, precision: Precision | None = None
+) -> tuple[str | None, Backbone]:
     """Where the backbone comes from, if by name, and the backbone itself."""
     if isinstance(backbone, (str, Path)):
         place = Path(backbone)
         source = str(place.resolve()) if place.exists() else str(backbone)
-        return source, load_backbone(backbone, image_size=image_size)
+        return source, load_backbone(backbone, image_size=image_size, precision=precision or "float32")
     if image_size not in (None, backbone.image_size):
         raise InputError(f"{backbone.name} was loaded for {backbone.image_size} pixels, not for {image_size}")
+    if precision not in (None, has := precision_of(backbone.fingerprint)):
+        raise InputError(f"{backbone.name} was loaded with precision {has}, not with {precision}")
     return None, backbone
+
+
+def precision_of(fingerprint: str) -> str:
+    """The precision of a backbone, which follows the SHA-256 of its weights where it is not float32."""
+    return fingerprint[65:] or "float32"
 
 
 def describe_backbone(backbone: Backbone, source: str | None) -> dict[str, Any]:
@@ -44,11 +54,13 @@ def taught_backbone(
         raise ModelFileError(f"{path} does not name its backbone")
     if type(image_size) is not int:
         raise ModelFileError(f"{path} says that its images have {image_size!r} pixels")
+    if (precision := precision_of(fingerprint)) not in get_args(Precision):
+        raise ModelFileError(f"{path} says that its backbone runs with precision {precision!r}")
     wanted, edition = source or name if backbone is None else backbone, find_edition(fingerprint[:64])
     if backbone is None and edition and find_registered(edition[0]) is None:
         wanted = edition[0]  # the short name has come to stand for a newer one
     try:
-        place, found = find_backbone(wanted, image_size)
+        place, found = find_backbone(wanted, image_size, cast(Precision, precision))
     except BackboneError as error:
         if backbone is not None:
             raise

@@ -54,6 +54,7 @@ def info(
 
 
 def _facts(content: dict[str, Any]) -> dict[str, str]:
+    from foro.backbones.source import precision_of
     from foro.verbs.reading import unusual_settings
 
     backbone, tokens = content["backbone"], content["prompt_tokens"]
@@ -72,6 +73,8 @@ def _facts(content: dict[str, Any]) -> dict[str, str]:
         changes = "the last change" if content["undo"]["changes"] == 1 else f"the last {content['undo']['changes']}"
         facts["undo"] = f"{changes} can be taken back; {content['undo']['bytes'] / 1e6:,.1f} MB beside the model"
     facts["backbone"] = f"{backbone['name']} at {backbone['image_size']} px"
+    if (precision := precision_of(backbone["fingerprint"])) != "float32":
+        facts["backbone"] += f", {precision}"
     adapted = [counted(tokens, "prompt token")] * bool(tokens) + ["gains of the blocks"] * content["gains"]
     facts["adapted"] = ", ".join(adapted) or "no"
     unusual = ", ".join(f"{name} = {value}" for name, value in unusual_settings(content["settings"]).items())

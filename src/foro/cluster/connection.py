@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from foro.errors import EngineError, FoRoError, first_line
@@ -83,15 +81,3 @@ def failure(error: Any, what: str) -> FoRoError:
     if "creation task" in str(error) or isinstance(cause, ImportError):
         return EngineError(f"{what} could not be started: {lines[-1]}; {INSTALL}")
     return EngineError(f"{what} failed: {lines[-1] if cause else lines[0]}")
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silences Ray's own progress reports: progress is shown in one place, the same for every engine."""
-    logger = logging.getLogger("ray.data")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import foro
 from foro.backbones.graph.linear import Precision
+from foro.backbones.source import precision_of
 from foro.cluster.connection import connect
 from foro.cluster.pool import Pool
 from foro.cluster.ray_extractor import RayExtractor
@@ -69,7 +70,7 @@ class RayEngine:
         ray = connect(self.address)
         count, threads = self.share()
         backbone = learner.backbone
-        precision: Any = backbone.fingerprint[65:] or "float32"  # it follows the SHA-256, see OnnxBackbone
+        precision: Any = precision_of(backbone.fingerprint)
         if not hasattr(backbone, "checkpoint") or precision not in get_args(Precision):
             raise EngineError(f"{backbone.name} cannot be sent to workers: give it by its name or folder")
         settings = WorkerSettings(foro.__version__, self.gpus_per_worker > 0, threads, backbone.image_size, precision)

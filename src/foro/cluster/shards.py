@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foro.cluster.connection import connect, failure, quiet
+from foro.cluster.connection import connect, failure
 from foro.errors import InputError
 from foro.features.extractor import BATCH
 from foro.images.digests import Digests, as_digests, crop_digest
 from foro.images.load import Images, ImageSource, load_crop
 from foro.images.preprocessing import Preprocessing
 from foro.images.unreadable import UnreadableImage, find_unreadable, image_name
-from foro.util.progress import progress_bar
+from foro.util.progress import progress_bar, quiet
 
 SHARD = 4 * BATCH
 """Most images of a shard. Always whole batches: the backbone sees the same batches as in a single process."""
@@ -128,7 +128,7 @@ def _mapped(shards: Shards, wanted: Iterable[int], function: Any) -> Iterator[An
             pyarrow.table({"shard": [shard], "content": [shards.pack(shard)]})
             for shard in ahead[start : start + WINDOW]
         ]
-        with quiet():
+        with quiet("ray.data"):
             data = ray.data.from_blocks(blocks).map_batches(function, batch_size=None, batch_format="pyarrow")
             data.context.enable_progress_bars = False
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -28,6 +29,18 @@ def without_bars() -> Iterator[None]:
         yield
     finally:
         _SILENT.reset(token)
+
+
+@contextmanager
+def quiet(library: str) -> Iterator[None]:
+    """Silences a library's own reports: progress is shown in one place, and errors are one sentence."""
+    logger = logging.getLogger(library)
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 @contextmanager

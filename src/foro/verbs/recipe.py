@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from foro.backbones.graph.linear import Precision
+from foro.backbones.source import precision_of
 from foro.config import DEFAULT_BACKBONE, LearnerConfig
 from foro.errors import InputError
 from foro.learner import Learner
@@ -23,13 +25,15 @@ class Recipe:
     image_size: int | None = None
     seed: int | None = None
     like: Path | None = None
+    precision: Precision | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
     def create(self) -> Learner:
         """A learner that knows nothing."""
         if self.like is None:
             backbone, preset = self.backbone or DEFAULT_BACKBONE, self.preset or "default"
-            return Learner(backbone, preset, self.image_size, self.seed or 0, **self.settings)
+            size, seed = self.image_size, self.seed or 0
+            return Learner(backbone, preset, size, seed, precision=self.precision, **self.settings)
         learner = Learner.load(self.like, self.backbone).blank()
         self.check(learner, self.like)
         return learner
@@ -41,8 +45,10 @@ class Recipe:
             settings = LearnerConfig.from_preset(self.preset, **self.settings).as_dict()
         mine = learner.config.as_dict()
         LearnerConfig.from_preset(**{**mine, **settings})  # an unknown setting is told as such
-        given: dict[str, Any] = {"image_size": self.image_size, "seed": self.seed}
-        has = {**mine, "image_size": learner.backbone.image_size, "seed": learner.seed}
+        given: dict[str, Any] = {"image_size": self.image_size, "precision": self.precision, "seed": self.seed}
+        backbone = learner.backbone
+        has = {**mine, "image_size": backbone.image_size, "precision": precision_of(backbone.fingerprint)}
+        has["seed"] = learner.seed
         for name, value in {**settings, **{name: value for name, value in given.items() if value is not None}}.items():
             if has[name] != value:
                 raise InputError(

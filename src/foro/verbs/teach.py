@@ -204,12 +204,17 @@ def _unreadable(skipped: tuple[UnreadableImage, ...]) -> InputError:
     return InputError(f"none of the {len(skipped)} images can be read, the first because {skipped[0].reason}")
 
 
+DECIDED = "the first lesson of a model decides that: for another decision, teach a new model"
+"""What to do about a verdict on an adaptation."""
+
+
 def _learn(model: DurableLearner, good: Samples, skipped: tuple[UnreadableImage, ...], how: dict[str, Any]) -> Taught:
     known = model.learner.labels
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FoRoWarning)  # the report has the note too
         report = model.learn(good.images, good.labels, **how)
     before, after = report.accuracy_before, report.accuracy_after
+    adapted = None if report.adaptation is None else f"{report.adaptation}; {DECIDED}"
     return Taught(
         samples=report.samples,
         labels=report.labels,
@@ -223,7 +228,7 @@ def _learn(model: DurableLearner, good: Samples, skipped: tuple[UnreadableImage,
         right_after=None if after is None else after * report.held_out,
         skipped=skipped,
         passed_over=good.passed_over,
-        notes=(*filter(None, (report.note, report.adaptation)), *good.notes, *_slips(report.new_labels, known)),
+        notes=(*filter(None, (report.note, adapted)), *good.notes, *_slips(report.new_labels, known)),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foro.backbones.source import precision_of
 from foro.errors import BackboneError, InputError, ModelFileError
 from foro.files.inference_file import read_snapshot, write_inference
 from foro.images.load import READING, Images, load_crop
@@ -75,8 +76,10 @@ def _write_onnx(snapshot: Snapshot, path: Path, images: Images) -> tuple[list[Pa
     backbone: Any = snapshot.extractor.backbone
     if not hasattr(backbone, "checkpoint"):
         raise BackboneError(f"the weights of {backbone.name} cannot be read, which ONNX needs: load it by name")
-    if "-" in backbone.fingerprint:
-        raise BackboneError(f"{backbone.name} runs with quantised weights, which cannot be exported to ONNX")
+    if (precision := precision_of(backbone.fingerprint)) != "float32":
+        raise BackboneError(
+            f"{backbone.name} runs with precision {precision}, which cannot be exported to ONNX: export .safetensors"
+        )
     checkpoint, gains = backbone.checkpoint(), snapshot.candidate.gains
     graph = build_model_graph(snapshot, checkpoint if gains is None else checkpoint.with_gains(gains))
     files = write_onnx(path, graph, describe(snapshot))

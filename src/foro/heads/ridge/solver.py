@@ -38,7 +38,11 @@ WORTH_STORING = 4096
 MOST_FACTORISATIONS = 4
 PROBES, PROBED = 32, 2**18
 """Probes for a trace, and how many numbers they have at least: of fewer features, more are needed."""
-STEP_LIMIT = 4
+FAR, NEAR = 4, 1
+"""Steps of the grid that a search may end from its guess. One that halves of the features agree on is near: of fewer
+samples than features, the error of the probes can look like a slope that leads a hundred times away."""
+WORTH = 0.005
+"""Part of GCV that one more factorisation must promise to save."""
 ROUNDING = 1e-12
 PROBE_ERROR = 1e-3
 
@@ -229,10 +233,10 @@ class Solver:
     def _choose(self) -> _Base:
         """The factor for the best γ of the grid."""
         share = self._share()
-        return self._search(self._guess(share), share)[0]
+        return self._search(*self._guess(share), share)[0]
 
-    def _guess(self, share: float) -> float:
-        """Where on the grid the best γ should be, from searches in halves of the features.
+    def _guess(self, share: float) -> tuple[float, int]:
+        """Where on the grid the best γ should be, from searches in halves of the features, and how far off it may be.
 
         The half costs an eighth of a factorisation, and all the others together less than a fiftieth.
         """
@@ -244,28 +248,30 @@ class Solver:
                 assert half.gram is not None
                 trial = Solver(half, None, self._seed)
                 trial._buffer = None if self._buffer is None else self._buffer[: len(half.gram)]
-                place = trial._search(place, share)[1]
+                place = trial._search(place, _reach(places), share)[1]
             places.append(place)
-        return extrapolated(places) if places else pilot(self._statistics, share)
+        return extrapolated(places) if places else pilot(self._statistics, share), _reach(places)
 
-    def _search(self, guess: float, share: float) -> tuple[_Base, float]:
-        """Newton's steps to the lowest log GCV over the grid, from a guess.
+    def _search(self, guess: float, reach: int, share: float) -> tuple[_Base, float]:
+        """Newton's steps to the lowest log GCV over the grid, from a guess and not beyond its reach.
 
-        Returns the factor at the best index, and where the minimum is beside it.
+        Returns the factor at the best index, or at one that is as good but for what is not worth a factorisation, and
+        where the minimum is beside it.
         """
         index, trace, samples = round(guess), self._statistics.trace, self._statistics.samples
         indices = grid(trace, samples) if trace > 0 else range(index, index + 1)
         index = min(max(index, indices[0]), indices[-1])
+        lowest, highest = max(index - reach, indices[0]), min(index + reach, indices[-1])
         for _ in range(MOST_FACTORISATIONS):
             base = self._factorise(grid_value(index))
             slope, curvature = self._slope(base, share)
             # Where GCV is not convex, walk downhill; a decade a step is the most in any case.
-            step = -slope / curvature if curvature > 0 else -np.sign(slope) * STEP_LIMIT
-            place = index + float(np.clip(step, -STEP_LIMIT, STEP_LIMIT))
-            following = min(max(round(place), indices[0]), indices[-1])
-            if following == index:
+            step = -slope / curvature if curvature > 0 else -np.sign(slope) * FAR
+            place = float(np.clip(index + np.clip(step, -FAR, FAR), lowest, highest))
+            ahead = round(place) - index
+            if -ahead * (slope + ahead * curvature / 2) < WORTH:
                 break
-            index = following
+            index += ahead
         return base, place
 
     def _slope(self, base: _Base, share: float = 1.0) -> tuple[float, float]:
@@ -317,6 +323,11 @@ class Solver:
         """Cholesky factor of I + XU."""
         rows = self._statistics.tail
         return cho_factor(np.eye(len(rows)) + rows @ base.solved_tail.T)
+
+
+def _reach(places: list[float]) -> int:
+    """How far the best γ may be from what is extrapolated from these."""
+    return NEAR if len(places) > 1 else FAR
 
 
 def _digest(arrays: Arrays) -> float:

@@ -21,6 +21,7 @@ ROWS: tuple[tuple[str, str, Settings], ...] = (
     ("gains and prompt, frozen", "foro", {"adaptation": "both"}),
     ("gains that evolve with every task", "foro", {"policy": "evolve"}),
     ("prompt that evolves with every task", "foro", {"policy": "evolve", "adaptation": "prompt"}),
+    ("gains and prompt that evolve with every task", "foro", {"policy": "evolve", "adaptation": "both"}),
 )
 COLUMNS = (*METRICS, Column("A − kem"), Column("FP", less_is_better=True))
 

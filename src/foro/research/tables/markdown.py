@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from foro.research.studies.paper import CITATION, SETUP
@@ -20,7 +22,7 @@ def to_markdown(table: Table) -> str:
     notes = Footnotes()
     beside = any(cell.paper for cell in table.cells())
     lines = [f"### {table.number}: {table.title}", ""]
-    for section in table.sections:
+    for section in table.sections if beside else _filled(table.sections):
         if section.title:
             lines += [f"**{section.title}**", ""]
         lines += _table(table.row_title, section, notes) if beside else _ours(table.row_title, section, notes)
@@ -50,6 +52,14 @@ def _table(title: str, section: Section, notes: Footnotes) -> list[str]:
         heads += [f"{column.title} {part}" for part in parts]
     rows = [_words(row, section, notes) for row in section.rows]
     return [_line(heads), _line(["---", "---", *["---:"] * (len(heads) - 2)]), *map(_line, rows)]
+
+
+def _filled(sections: Sequence[Section]) -> Sequence[Section]:
+    """Sections and rows of which something was run; all, if nothing was. The notes say what was not."""
+    kept = [
+        replace(each, rows=tuple(row for row in each.rows if any(cell.ours for cell in row.cells))) for each in sections
+    ]
+    return [each for each in kept if each.rows] or sections
 
 
 def _ours(title: str, section: Section, notes: Footnotes) -> list[str]:
