@@ -2,14 +2,20 @@
 
 python benchmarks/adaptation.py
 python benchmarks/adaptation.py --streams "vit-tiny-112 cifar100 0" --kinds gains,prompt --prices 10,30
+python benchmarks/adaptation.py --lesson
 
 A stream's first task is searched on, two thirds of its classes; what is found is frozen, and the accuracy over all
-classes decides whether it was right to keep it. Done streams are kept in runs/adaptation.jsonl.
+classes decides whether it was right to keep it. Done streams are kept in runs/adaptation.jsonl. ``--lesson``: what an
+adaptation adds to the first ``foro learn`` of a model.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from functools import cache, partial
 from pathlib import Path
@@ -148,7 +154,11 @@ def main() -> None:
     parser.add_argument("--test-per-class", type=int, default=20, help="CUB-200 has 4 here")
     parser.add_argument("--size", type=int, default=2048, help="M")
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--lesson", action="store_true", help="time first lessons by foro learn, and nothing else")
     options = parser.parse_args()
+    if options.lesson:
+        lessons()
+        return
     rows = []
     shape = [TASKS, options.classes, options.train_per_class, options.test_per_class, options.size]
     for name in options.streams.split(","):
@@ -162,6 +172,38 @@ def main() -> None:
                 )
                 rows.append({"key": key, "neutral": right, **found})
     show(rows)
+
+
+def lessons() -> None:
+    """Seconds of processors of the first ``foro learn`` of birds with nano, as asked for in several ways."""
+    ways = {"--policy none": ["--policy", "none"], "by default": [], "--preset adapt": ["--preset", "adapt"]}
+    table = Table(title="the first foro learn of a model, nano: seconds of processors, median of three")
+    for heading in ("lesson", "settings", "seconds", "ratio", "what it says of an adaptation"):
+        table.add_column(heading, justify="right" if heading in ("seconds", "ratio") else "left")
+    for classes in (10, 20):
+        birds = images_of("cub200", 8, 4).train
+        some = birds.take([each for label in list(birds.positions)[:classes] for each in birds.positions[label]])
+        rows = "".join(f"{path},{label}\n" for path, label in zip(some.images, some.labels, strict=True))
+        bare = 0.0
+        for title, flags in ways.items():
+            with tempfile.TemporaryDirectory() as folder:
+                listed = Path(folder) / "birds.csv"
+                listed.write_text(f"path,label\n{rows}")
+                found = [learned(Path(folder) / f"{number}.foro", listed, flags) for number in range(3)]
+            took, said = float(np.median([each for each, _ in found])), found[0][1]
+            bare = bare or took
+            table.add_row(f"{classes} × 8 images", title, f"{took:.2f}", f"{took / bare:.2f}", said)
+    Console(width=150).print(table, f"load of the machine {os.getloadavg()[0]:.1f}")
+
+
+def learned(model: Path, data: Path, flags: list[str]) -> tuple[float, str]:
+    """Seconds of processors of one command, and what it says of an adaptation."""
+    before = os.times()
+    command = [sys.executable, "-c", "from foro.cli import main; main()", "learn", str(model), str(data), *flags]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    after = os.times()
+    took = after.children_user + after.children_system - before.children_user - before.children_system
+    return took, next((line for line in ran.stderr.splitlines() if "adapted" in line), "")
 
 
 def show(rows: list[dict[str, Any]]) -> None:

@@ -35,6 +35,14 @@ def resolved(name: str, extras: Iterable[str] = ()) -> set[str]:
     return found
 
 
+def alone(name: str) -> dict[str, set[str]]:
+    """Of each direct requirement of a package what nothing else of it brings: what would go with that requirement."""
+    needed = [Requirement(text) for text in distribution(name).requires or []]
+    direct = {canonicalize_name(each.name) for each in needed if not each.marker or each.marker.evaluate({"extra": ""})}
+    brought = {each: resolved(each) for each in sorted(direct)}
+    return {each: brought[each].difference(*(brought[other] for other in direct - {each})) for each in brought}
+
+
 def megabytes(name: str) -> tuple[float, float]:
     """Of a package as it was packed, and of the bytecode that pip adds."""
     packed, compiled = 0, 0
@@ -61,6 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for title, names in [*((name, [name]) for name in large), (f"{len(rest)} more", rest), ("all", list(sizes))]:
         table.add_row(title, *(f"{sum(sizes[name][part] for name in names):.1f}" for part in (0, 1)))
     Console().print(table)
+    if not extras:
+        gone = {name: sum(sizes[each][0] for each in only) for name, only in alone("foro").items()}
+        told = ", ".join(
+            f"{name} {size:.0f}" for name, size in sorted(gone.items(), key=lambda each: -each[1]) if size >= 1
+        )
+        Console().print(f"MB that would go with a requirement, and with what only it brings: {told}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Do threads pay, on a busy machine too? ``foro learn`` and ``foro predict`` with nano, all threads against one.
 
-    python benchmarks/threads.py [--repeats 5]
+    python benchmarks/threads.py [--repeats 3]
 
 Every command runs in turns with all threads and with OMP_NUM_THREADS=1, on the machine as it is and beside a process
 for each core that never rests. Aims: processor time at most 1.3 times that of one thread, wall time at most 1.1 times.
@@ -74,7 +74,7 @@ def busy_cores(busy: bool) -> Iterator[None]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     table = Table(title=f"nano, {allowed_cores()} cores: default threads against one, median of {options.repeats}")
     for heading in ("", "machine", "seconds", "with one thread", "ratio", "of a processor", "with one thread", "ratio"):
