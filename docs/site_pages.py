@@ -22,6 +22,13 @@ ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?![a-z]+:|#)([^)#]+)(#[^)]*)?\)")
 
 
+def on_config(config: Any) -> Any:
+    """A link to the repository at the foot of every page, where it has an address."""
+    if address := config.extra["repository"]:
+        config.extra["social"] = [{"icon": "material/source-repository", "link": address, "name": "Source code"}]
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Adds the pages."""
     made = {
@@ -44,7 +51,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         place = posixpath.normpath(posixpath.join(posixpath.dirname(page.file.src_uri), target))
         if files.get_file_from_path(place) is not None and not place.endswith(".py"):
             return link[0]
-        address = config.repo_url
+        address = config.extra["repository"]
         return f"[{text}]({address}/blob/main/{posixpath.normpath(f'docs/{place}')}{anchor})" if address else text
 
     return LINK.sub(mended, markdown)
@@ -62,9 +69,9 @@ def commands_page() -> str:
     lines = [
         "# Commands",
         "",
-        "Made from the commands themselves: `foro COMMAND --help` says the same.",
+        "Made from the commands themselves: `foro COMMAND --help` says the same. Exit codes:",
         "",
-        EXIT_CODES,
+        *(re.sub(r"^(\d+)", r"- `\1`", code) for code in re.split(r", (?=\d)", EXIT_CODES.partition(": ")[2])),
     ]
     for purpose, names in COMMANDS.items():
         lines += ["", f"## {purpose}"]
@@ -91,7 +98,7 @@ def _command(command: Any, parent: Any, name: str, level: int) -> Iterator[str]:
 def _cell(text: str) -> str:
     """Plain text as Markdown inside a cell of a table; a default that was given as words stands in parentheses."""
     plain = re.sub(r"\[default: \(([^()]*)\)\]", r"[default: \1]", " ".join(text.split()))
-    return re.sub(r"[<>|*_`\[\]]", lambda found: f"&#{ord(found[0])};", plain)
+    return re.sub(r"[<>|*_`\[\]]", lambda found: f"&#{ord(found[0])};{'<wbr>' * (found[0] == '|')}", plain)
 
 
 def python_page() -> str:

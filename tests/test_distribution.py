@@ -129,13 +129,6 @@ def test_the_core_learns_and_predicts_with_its_own_dependencies(installed: Envir
     assert 'the handwritten digits come with sklearn: pip install "foro[sklearn]"' in refused
 
 
-def test_the_tests_of_the_demonstration_pass_from_the_wheel(installed: Environment, tmp_path: Path) -> None:
-    installed.link((resolved("foro", ["demo"]) | resolved("pytest")) - {"foro"})
-    copied = tmp_path / "test_demo.py"
-    copied.write_text((ROOT / "tests" / "verbs" / "test_demo.py").read_text(encoding="utf-8"), encoding="utf-8")
-    assert " passed" in run(installed.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", copied, cwd=tmp_path)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="the container is not for Windows")
 def test_the_steps_of_the_container(tmp_path: Path) -> None:
     """Copies what the Dockerfile copies, installs it as that does but from what is here, starts it and asks for health.

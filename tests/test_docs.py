@@ -1,17 +1,23 @@
-"""The programs of the documentation run as they are printed."""
+"""The programs of the documentation run as they are printed, and so do the examples of docstrings."""
 
 from __future__ import annotations
 
 import ast
+import doctest
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import foro
 
 DOCS = Path(__file__).parents[1] / "docs"
+SOURCE = Path(__file__).parents[1] / "src"
+EXAMPLES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>>" in path.read_text(encoding="utf-8")]
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "two_rounds.ipynb"
 
 
@@ -79,3 +85,15 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()
     (last,) = notebook.cells[-1]["outputs"]
     assert float(last["text"].split(":")[1]) < 1e-9  # two rounds are as good as one
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_in_docstrings_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the client alone is read: it needs a service, and tests/serve has one for the same lines."""
+    pytest.importorskip("sklearn", reason="needs the demo extra") if path.name == "sklearn.py" else None
+    monkeypatch.chdir(tmp_path)
+    for name, tone in (("tom", 220), ("rex", 30), ("who", 210)):
+        Image.fromarray(np.full((32, 32, 3), tone, np.uint8)).save(f"{name}.jpg")
+    done = doctest.testmod(import_module(".".join(path.relative_to(SOURCE).with_suffix("").parts)))
+    assert done.failed == 0
+    assert done.attempted or path.name == "client.py"

@@ -36,7 +36,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("needs the dev extra")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    environment = {**os.environ, "REPO_URL": "https://example.org/foro"}  # as the workflow builds it
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return folder
 
@@ -61,8 +62,10 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) >= 15
     for path in pages:
-        page = Loads()
-        page.feed(path.read_text(encoding="utf-8"))
+        page, text = Loads(), path.read_text(encoding="utf-8")
+        page.feed(text)
+        assert 'data-md-component="source"' not in text, "the theme would ask the repository's host for its stars"
+        assert "https://example.org/foro" in text
         for address in page.loaded:
             parts = urlsplit(address)
             assert parts.scheme in ("", "data"), f"{path.name} loads {address}"
@@ -99,7 +102,7 @@ def foro_lines(page: Path) -> list[list[str]]:
     """Words of every line of a shell block that runs ``foro``, without its name."""
     found = []
     for block in re.findall(r"^```(?:sh)?\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
-        for line in block.splitlines():
+        for line in block.replace("\\\n", "").splitlines():
             command = re.search(r"^(?:\$ |FORO_\w+=\S+ )*foro (.+)$", line)
             if command:
                 found.append(shlex.split(command[1].replace("…", ""), comments=True))
@@ -145,10 +148,12 @@ def pets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["index.md", "first-model.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/index.md", "docs/first-model.md"])
 def test_the_first_pages_work_as_they_stand(name: str, pets: Path) -> None:
-    shell = re.findall(r"^```sh\n(.*?)^```$", (DOCS / name).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    lines = [line for block in shell for line in block.splitlines() if not line.startswith("pip ")]
+    """But for ``make`` and ``pip``, and the experiments of the README, which take hours."""
+    shell = re.findall(r"^```sh\n(.*?)^```$", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    lines = [line for block in shell for line in block.splitlines()]
+    lines = [line for line in lines if not line.startswith(("pip ", "make ", "foro experiment "))]
     (pets / "pets.foro").unlink(missing_ok=True)
     for line in lines:
         words = shlex.split(line, comments=True)
@@ -166,6 +171,41 @@ def test_the_program_of_the_first_page_runs(
     (program,) = blocks(DOCS / "first-model.md")
     exec(compile(program, "first-model.md", "exec"), {"__name__": "docs"})
     assert capsys.readouterr().out.startswith("['cat'] ")
+
+
+def test_the_programs_of_the_readme_run(
+    pets: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(pets)
+    shutil.copy("parrots/parrot/polly.jpg", "polly.jpg")
+    teaching, alone = blocks(ROOT / "README.md")
+    names: dict[str, Any] = {"__name__": "docs"}
+    exec(compile(teaching, "README.md", "exec"), names)
+    assert foro.Learner.load("pets.foro").labels == ["cat", "dog", "parrot"]
+    features = np.random.default_rng(0).normal(size=(6, 192))
+    exec(compile(alone, "README.md", "exec"), {"X": features, "labels": list("aabbcc"), "X_new": features[:2]})
+
+
+RUN = {
+    "README.md": {"sh", "python"},
+    "federated.md": {"sh", "python"},  # tests/cluster/test_federated.py
+    "first-model.md": {"sh", "python"},
+    "guide.md": {"python"},  # docs/ask.py, tests/files/test_export.py; what follows a $ was run by docs/make_guide.py
+    "index.md": {"sh"},
+    "measurements.md": {"sh"},  # tests/research runs such a table, on less
+    "python.md": {"python"},  # tests/test_docs.py
+    "results.md": {"sh"},  # docs/make_results.py
+    "scaling.md": {"sh", "python"},  # tests/cluster/test_scaling_page.py
+    "serving.md": {"sh", "python", "js", "json"},  # tests/serve/test_docs.py
+    "sweeps.md": {"sh"},  # docs/make_results.py
+}
+"""Languages of a page whose blocks are run, and where, if not by this file."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_block_that_nobody_runs_is_noticed(page: Path) -> None:
+    written = set(re.findall(r"^ *```+ *(\w+)", page.read_text(encoding="utf-8"), re.MULTILINE))
+    assert written <= RUN.get(page.name, set())
 
 
 NOT_RUN = {
