@@ -27,7 +27,7 @@ def test_list_says_what_and_where_each_is() -> None:
     lines = foro("backbone", "list").lines
     names = [line.split()[0] for line in lines]
     assert sorted(names) == sorted([*list_backbones(), "recommended", "others"])
-    assert lines[1].split()[:6] == ["nano", f"{parameters('nano') / 1e6:.1f}", "M", "64", "px", "fastest"]
+    assert lines[1].split()[:6] == ["nano", f"{parameters('nano') / 1e6:.1f}", "M", "96", "px", "fastest"]
     assert lines[1].endswith("part of FoRo")
     assert lines[2].split()[:6] == ["vit_tiny_patch16_224.augreg_in21k_ft_in1k", "5.5", "M", "224", "px", "fast"]
     assert names.index("others") == 6
@@ -35,7 +35,7 @@ def test_list_says_what_and_where_each_is() -> None:
     assert tiny
     assert all("tiny_patch16" in each["name"] and each["place"] == "hub" for each in tiny)
     (here,) = json.loads(foro("backbone", "list", "--here", "--json").out)
-    assert (here["name"], here["image_size"], here["speed"], here["recommended"]) == ("nano", 64, "fastest", True)
+    assert (here["name"], here["image_size"], here["speed"], here["recommended"]) == ("nano", 96, "fastest", True)
 
 
 def test_info_of_what_is_here(tmp_path: Path) -> None:

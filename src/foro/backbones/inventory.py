@@ -33,7 +33,7 @@ RECOMMENDED = (
 )
 """A good start at each size; the last one is the paper's."""
 
-SPEEDS = {"fastest": 0.5e9, "fast": 2e9, "medium": 8e9, "slow": 30e9, "very slow": float("inf")}
+SPEEDS = {"fastest": 0.8e9, "fast": 2e9, "medium": 8e9, "slow": 30e9, "very slow": float("inf")}
 """Multiplications for one image up to which a backbone is called so: ViT-Ti/16 at 224 px has 1.1e9, ViT-B/16 17e9."""
 
 ALONE = 1e-3
