@@ -10,16 +10,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foro.adaptation.adaptation import search_passes
+from foro.backbones.runtimes.microbatch import ENOUGH_ON_CPU
+from foro.util.threads import thread_count
 
 if TYPE_CHECKING:
+    from foro.backbones import Backbone
     from foro.learner import Learner
     from foro.types import Label
 
-TRIALS = (2, 16)
-"""Images whose passes are timed: a few, and where that is not enough, so many that all processors are occupied."""
+FIRST_TRIAL = 2
+"""Images whose passes are timed; where that is not enough, as many as occupy all processors."""
 
 SOON = 5.0
 """Seconds of a lesson that are not worth a second trial."""
+
+SMALL = 0.01
+"""Part of a lesson's passes that a second trial may be where one processor does all of them: it says little more."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +45,19 @@ def expected_cost(learner: Learner, labels: Sequence[Label]) -> Cost:
     """The cost of learning images with these labels, as fast as this machine is at the moment."""
     backbone, config = learner.backbone, learner.config
     searched = search_passes(config, learner.adaptation, labels)
-    for count in TRIALS:
-        pixels = np.zeros((min(count, len(labels)), 3, backbone.image_size, backbone.image_size), np.float32)
-        start = time.perf_counter()
-        backbone.forward(backbone.embed(pixels))
-        each = (time.perf_counter() - start) / len(pixels)
-        if each * (len(labels) + searched) < SOON:
-            break
+    passes, threads = len(labels) + searched, thread_count()
+    each = _seconds_of_a_pass(backbone, min(FIRST_TRIAL, len(labels)))
+    trial = min(ENOUGH_ON_CPU * threads, len(labels))
+    if each * passes > SOON and (threads > 1 or trial <= SMALL * passes):
+        each = _seconds_of_a_pass(backbone, trial)
     adaptation = each * searched
     if config.policy == "freeze" and config.search_seconds is not None:
         adaptation = min(adaptation, config.search_seconds)
     return Cost(len(labels), each * len(labels), adaptation)
+
+
+def _seconds_of_a_pass(backbone: Backbone, images: int) -> float:
+    pixels = np.zeros((images, 3, backbone.image_size, backbone.image_size), np.float32)
+    start = time.perf_counter()
+    backbone.forward(backbone.embed(pixels))
+    return (time.perf_counter() - start) / images

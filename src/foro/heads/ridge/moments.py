@@ -276,7 +276,7 @@ class _Shape:
     def _without(self, directions: list[Float64], weights: list[Float64], y: Float64) -> Float64:
         """yᵀ(Σ − Σᵢ wᵢuᵢuᵢᵀ)⁻¹y (n,) of y (n, v) for directions uᵢ (n, v) that are taken out of the covariance."""
         u = np.stack(directions, axis=1) * np.sqrt(self.per_overall * np.stack(weights, axis=1))[:, :, None]
-        seen = u @ self.overall
+        seen = (u.reshape(-1, u.shape[2]) @ self.overall).reshape(u.shape)  # one product, not one for each sample
         values, vectors = np.linalg.eigh(np.einsum("niv,njv->nij", seen, u))
         along = np.einsum("nij,ni->nj", vectors, np.einsum("niv,nv->ni", seen, y))
         gained = (along**2 / np.maximum(1 - values, LEAST_LEFT)).sum(axis=1)

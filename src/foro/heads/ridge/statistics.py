@@ -252,7 +252,12 @@ class Statistics:
 
     def _append(self, blocks: Iterable[Float64], classes: Classes, features: Float64 | None) -> None:
         """Adds rows to the tail."""
-        self.tail = np.concatenate([self.tail, *blocks])
+        rows, end = np.empty((len(self.tail) + len(classes), self.size)), len(self.tail)
+        rows[:end] = self.tail
+        for block in blocks:  # one is held at a time, beside all rows
+            rows[end : end + len(block)] = block
+            end += len(block)
+        self.tail = rows
         self.tail_classes = np.concatenate([self.tail_classes, classes])
         if self.gram is None and len(classes):
             earlier = [] if self.tail_features is None else [self.tail_features]
