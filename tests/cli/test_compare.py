@@ -8,6 +8,7 @@ import pytest
 
 from foro import Learner, read_class_folders
 from tests.bad_images import BAD, write_images
+from tests.cli.conftest import SIDE
 from tests.command_line import foro
 
 
@@ -15,7 +16,7 @@ from tests.command_line import foro
 def weaker(digits: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that has learned one image of each digit but the 9."""
     train = read_class_folders(digits / "train", "[0-8]").first(1)
-    learner = Learner("nano", policy="none", projection_dim=256)
+    learner = Learner("nano", policy="none", projection_dim=256, image_size=SIDE)
     learner.learn(train.images, train.labels)
     path = tmp_path_factory.mktemp("weaker") / "weaker.foro"
     learner.save(path)

@@ -13,6 +13,7 @@ from PIL import Image
 
 from foro import Learner
 from tests.bad_images import BAD, UNUSUAL, write_images
+from tests.cli.conftest import SIDE
 from tests.command_line import foro
 
 
@@ -113,7 +114,7 @@ def test_what_is_of_no_known_class_is_unknown(model: Path, digits: Path, tmp_pat
 
 def test_one_class_does_not_take_everything_for_it(digits: Path, tmp_path: Path) -> None:
     train = sorted((digits / "train" / "0").glob("*.png"))
-    learner = Learner("nano", policy="none", projection_dim=256)
+    learner = Learner("nano", policy="none", projection_dim=256, image_size=SIDE)
     learner.learn(train, ["0"] * len(train))
     learner.save(tmp_path / "zero.foro")
     others = foro("predict", tmp_path / "zero.foro", digits / "test" / "1", digits / "test" / "7")

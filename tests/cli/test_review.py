@@ -9,8 +9,10 @@ import pytest
 from PIL import Image
 
 from tests.bad_images import BAD, write_images
-from tests.cli.conftest import write_digits
+from tests.cli.conftest import SIDE, write_digits
 from tests.command_line import foro
+
+NEW = ("--image-size", SIDE, "--set", "projection_dim=256", "--held-out", 0)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
 def taught(mixed: tuple[Path, list[Path]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that has learned them all."""
     path = tmp_path_factory.mktemp("taught") / "digits.foro"
-    assert foro("learn", path, mixed[0], "--set", "projection_dim=256", "--held-out", 0).code == 0
+    assert foro("learn", path, mixed[0], *NEW).code == 0
     return path
 
 

@@ -11,14 +11,14 @@ import pytest
 from foro import Learner
 from foro.cli.terminal import plain, rate, say_json
 from tests.backbones.reference import save_checkpoint, tiny_checkpoint
-from tests.cli.conftest import write_digits
+from tests.cli.conftest import SIDE, write_digits
 from tests.command_line import Ran, foro
 from tests.conftest import textures
 
 EVIL = "evil\x1b[2J\x9b31m\u202e\n\tname"
 """Clears the screen, colours and turns round what follows, and breaks a line and a column."""
 
-NEW = ("--policy", "none", "--set", "projection_dim=64")
+NEW = ("--policy", "none", "--set", "projection_dim=64", "--image-size", SIDE)
 
 
 def harmless(ran: Ran, lines: int | None = None) -> None:
