@@ -1,6 +1,7 @@
 """Predictions of many requests at once: decoded by a few threads, then sent through the backbone together.
 
-No request waits for a batch to fill: while one batch is computed, the next one gathers.
+No request waits for a batch to fill: while one batch is computed, the next one gathers. What is over a full number of
+rows goes with the batch after it: products with the classifier cost the same for one row as for ``ROWS``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from foro.backbones import Backbone
 from foro.serve.problems import Problem
 from foro.serve.work.decoder import Decoder
-from foro.snapshot import Snapshot
+from foro.snapshot import ROWS, Snapshot
 from foro.types import Float32, Float64
 from foro.util.threads import thread_count
 
@@ -141,7 +142,9 @@ class Predictor:
                     self._changed.wait()
                 if not self._waiting:
                     break
-                while self._waiting and len(batch) < TOGETHER:
+                most = min(len(self._waiting), TOGETHER)
+                most -= most % ROWS if most > ROWS else 0
+                while self._waiting and len(batch) < most:
                     if batch and self._waiting[0].ticket.snapshot is not batch[0].ticket.snapshot:
                         break
                     first = self._waiting.popleft()
