@@ -2,9 +2,10 @@
 
 ``python benchmarks/serve.py`` starts ``foro serve`` with the embedded backbone, and asks it for one image a request
 over 16 connections. Printed are ratios within one run: of the throughput to that of a bare snapshot, which is handed
-the same files and neither receives nor answers a request; and of the slowest hundredth of the answers while the
-service learns without a pause, small images or photographs of 12 megapixels, to that while it does not. All of them
-take turns, round after round, so that whatever else the machine does meets them alike.
+the same files and neither receives nor answers a request; of the processor time that both take for an image, which
+other programs change less; and of the slowest hundredth of the answers while the service learns without a pause, small
+images or photographs of 12 megapixels, to that while it does not. All of them take turns, round after round, so that
+whatever else the machine does meets them alike.
 ``--merge`` measures instead what it takes to merge two models of 43 MB, beside reading, merging and writing them here;
 ``--camera``, how many answers a second the page gives to a camera, in Chromium with one that shows a moving pattern.
 """
@@ -15,6 +16,7 @@ import argparse
 import asyncio
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -52,11 +54,12 @@ def pictures(count: int, size: tuple[int, int], seed: int, grain: float = 0.0) -
     return files
 
 
-def bare_rate(snapshot: Snapshot, files: list[bytes]) -> float:
-    """Images a second: decode, backbone and classifier, all images in one call."""
-    start = time.perf_counter()
-    snapshot.predict([Image.open(io.BytesIO(data)) for data in files])
-    return len(files) / (time.perf_counter() - start)
+def bare(snapshot: Snapshot, files: list[bytes]) -> tuple[float, float]:
+    """Images a second, and the processor's milliseconds of each: decode, backbone, classifier, and known or unknown."""
+    start, before = time.perf_counter(), time.process_time()
+    snapshot.answers([Image.open(io.BytesIO(data)) for data in files])
+    spent = time.process_time() - before
+    return len(files) / (time.perf_counter() - start), 1000 * spent / len(files)
 
 
 class Server:
@@ -69,6 +72,11 @@ class Server:
         )
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline().split("http://127.0.0.1:")[1].split("/")[0])
+
+    def processor_time(self) -> float:
+        """Seconds that its threads have computed so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
         self.process.terminate()
@@ -213,17 +221,18 @@ def measure_answers(folder: Path, size: tuple[int, int], arguments: argparse.Nam
     photographs = [form(pictures(4, PHOTOGRAPH, seed, grain=6), label=f"class {seed}") for seed in range(2)]
     model = taught(folder / "model.foro", size, 200, 2, arguments.projection_dim)
     snapshot = Learner.load(model).snapshot()
-    bare, served = [], []
+    engine, served = [], []  # images a second, and milliseconds of the processor for each
     alone, learning, large = [], [], []
     small = shot = 0
     server = Server(model)
     try:
-        bare_rate(snapshot, files)
+        bare(snapshot, files)
         asyncio.run(ask(server.port, bodies, arguments.concurrency))
         for _ in range(arguments.rounds):
-            bare.append(bare_rate(snapshot, files))
+            engine.append(bare(snapshot, files))
+            before = server.processor_time()
             rate, seconds = asyncio.run(ask(server.port, bodies, arguments.concurrency))
-            served.append(rate)
+            served.append((rate, 1000 * (server.processor_time() - before) / len(bodies)))
             alone += seconds
             seconds, taught_now = asyncio.run(ask_while_learning(server.port, bodies, lessons, arguments.concurrency))
             learning += seconds
@@ -235,15 +244,17 @@ def measure_answers(folder: Path, size: tuple[int, int], arguments: argparse.Nam
             shot += taught_now
     finally:
         server.stop()
-    ratios = [one / other for one, other in zip(served, bare, strict=True)]
+    rates = [mine / theirs for (mine, _), (theirs, _) in zip(served, engine, strict=True)]
+    costs = [theirs / mine for (_, mine), (_, theirs) in zip(served, engine, strict=True)]
     print(
         f"{len(alone)} requests of one image over {arguments.concurrency} connections, nano, {arguments.rounds} rounds"
     )
-    print(f"bare snapshot                  {np.median(bare):8.1f} images/s")
-    print(
-        f"service                        {np.median(served):8.1f} images/s   ratio {np.median(ratios):.2f}  "
-        f"({min(ratios):.2f} to {max(ratios):.2f}; target ≥ 0.9)"
-    )
+    print("                               images/s    ms of the processor for an image")
+    for name, runs in (("bare snapshot", engine), ("service", served)):
+        rate, cost = np.median(runs, axis=0)
+        print(f"{name:30} {rate:8.1f}   {cost:8.2f}")
+    for name, ratios in (("images/s", rates), ("processor", costs)):
+        print(f"ratio, {name:23} {np.median(ratios):8.2f}   ({min(ratios):.2f} to {max(ratios):.2f}; target ≥ 0.9)")
     print(f"slowest hundredth, not learning {slowest(alone):7.1f} ms")
     print(
         f"slowest hundredth, learning     {slowest(learning):7.1f} ms         "

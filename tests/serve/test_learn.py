@@ -67,7 +67,9 @@ def test_any_text_is_a_label(fresh: httpx.Client, label: str) -> None:
     assert counts(fresh) == {label: 1}
 
 
-@pytest.mark.parametrize("label", ["", "  ", "x" * 201, "a\nb", "a\x00b", ".", "..", "\x7f", "x\u2028y"])
+@pytest.mark.parametrize(
+    "label", ["", "  ", "x" * 201, "a\nb", "a\x00b", ".", "..", "\x7f", "x\u2028y", "a\u200bb", "\u202ea"]
+)
 def test_what_is_no_label_is_told(client: httpx.Client, label: str) -> None:
     encoded = [base64.b64encode(stripes(0, 1)[0]).decode()]
     check_problem(client.post("/v1/learn", json={"label": label, "images": encoded}), 422, "bad-label")

@@ -103,6 +103,30 @@ def test_merging_is_learning_both(tmp_path: Path, tiny_backbone: Backbone, other
     assert merged.head.samples == 42
 
 
+def test_merged_with_itself_it_counts_nothing_twice(tmp_path: Path, tiny_backbone: Backbone) -> None:
+    def counts() -> dict[str, int]:
+        return {each["label"]: each["count"] for each in client.get("/v1/classes").json()["classes"]}
+
+    with running(tmp_path, tiny_backbone) as (client, _):
+        teach_all(client)
+        before, own = counts(), client.get("/v1/model").content
+        answer = send(client, own).json()
+        assert (answer["added"], answer["known"], answer["samples"]) == (0, 18, 18)
+        assert counts() == before
+        learn(client, "flat", stripes(0, 2, seed=5))
+        assert send(client, own).json()["added"] == 0  # an older copy: it has all that this one has, and less
+        assert counts() == {**before, "flat": 8}
+        partly = tmp_path / "partly.foro"
+        partly.write_bytes(own)
+        other = Learner.load(partly, tiny_backbone)
+        other.learn(*textures(2, seed=9))
+        other.save(partly)
+        check_problem(send(client, partly), 409, "cannot-be-merged")
+        assert counts() == {**before, "flat": 8}
+        assert client.post("/v1/merge?again=true", files={"model": own}).json()["added"] == 18
+        assert counts()["flat"] == 14
+
+
 def test_merging_solves_for_one_classifier(
     tmp_path: Path, tiny_backbone: Backbone, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import base64
 import io
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,10 @@ from PIL import Image
 from foro.backbones import Backbone
 from foro.learner import Learner
 from foro.serve.work.service import Service
+from foro.snapshot import Snapshot
+from foro.types import Float32, Float64
 from tests.conftest import textures
-from tests.serve.running import CLASSES, check_problem, form, png, predict, running, stripes
+from tests.serve.running import CLASSES, check_problem, form, png, predict, running, stripes, teach_all
 
 
 def labels(response: httpx.Response) -> list[str]:
@@ -74,6 +78,33 @@ def test_no_digit_depends_on_what_else_is_asked(client: httpx.Client) -> None:
         for _ in range(3):
             crowded = list(pool.map(lambda image: predict(client, [image]).json()["results"][0], images))
             assert crowded == alone
+
+
+def test_what_waits_goes_together_in_full_rows(
+    tmp_path: Path, tiny_backbone: Backbone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    begun, may_go_on = threading.Event(), threading.Event()
+    answers = Snapshot.pixel_answers
+
+    def counted(snapshot: Snapshot, pixels: Float32) -> tuple[Float64, Float64]:
+        sizes.append(len(pixels))
+        begun.set()
+        may_go_on.wait()
+        return answers(snapshot, pixels)
+
+    with running(tmp_path, tiny_backbone) as (client, service), ThreadPoolExecutor(2) as pool:
+        teach_all(client)
+        monkeypatch.setattr(Snapshot, "pixel_answers", counted)
+        first = pool.submit(predict, client, stripes(0, 1))
+        begun.wait()
+        others = pool.submit(predict, client, stripes(0, 13, seed=1))
+        while len(service.predictor._waiting) < 13:
+            time.sleep(0.005)
+        may_go_on.set()
+        assert labels(first.result()) == ["flat"]
+        assert labels(others.result()) == ["flat"] * 13
+    assert sizes == [1, 8, 5]
 
 
 def test_says_what_the_learner_says(client: httpx.Client, service: Service) -> None:

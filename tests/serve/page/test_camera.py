@@ -75,6 +75,20 @@ def test_a_part_of_what_the_camera_sees_is_judged(taught: Page) -> None:
     assert len(places) == 3
 
 
+def test_one_frame_does_not_change_the_answer(taught: Page) -> None:
+    told = taught.evaluate(
+        """async () => {
+          const { Steady } = await import("./static/steady.js");
+          const steady = new Steady();
+          const sight = (a) => [{ label: "a", confidence: a }, { label: "b", confidence: 1 - a }];
+          const add = (number, a) => steady.add({ top: sight(a), unknown: 0.1 }, 100 * number).label;
+          const odd = (number) => [5, 9].includes(number) || number >= 14;
+          return [...Array(24).keys()].map((number) => add(number, odd(number) ? 0.2 : 0.8)).join("");
+        }"""
+    )
+    assert re.fullmatch("a{14}a{2,6}b+", told), "one odd frame does not show, a new sight does after a moment"
+
+
 def test_live_rows_stay_where_they_are(taught: Page) -> None:
     rows = taught.evaluate(
         """async () => {

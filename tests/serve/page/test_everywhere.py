@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from foro.serve.http.page_files import FOLDER
-from tests.serve.browser import SCREENS, Open, ask, go, striped, teach
+from tests.serve.browser import EVERYWHERE, SCREENS, Open, ask, go, striped, teach
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -59,6 +59,7 @@ def test_a_token_is_asked_for(visit: Open, tmp_path: Path) -> None:
     assert page.evaluate("Object.keys(localStorage).length") == 0
 
 
+@EVERYWHERE
 def test_it_is_an_app_that_keeps_its_own_files_only(taught: Page) -> None:
     taught.evaluate("navigator.serviceWorker.ready")
     taught.reload()
@@ -73,8 +74,9 @@ def test_it_is_an_app_that_keeps_its_own_files_only(taught: Page) -> None:
     assert '"name": "FoRo"' in manifest["data"]
 
 
-def test_it_is_told_in_the_language_of_the_browser(visit: Open, tmp_path: Path) -> None:
-    page = visit(locale="de-AT", **SCREENS["phone"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_it_is_told_in_the_language_of_the_browser(visit: Open, tmp_path: Path, screen: str) -> None:
+    page = visit(locale="de-AT", **SCREENS[screen])
     expect(page.get_by_role("tab", name="Lehren")).to_be_visible()
     page.get_by_role("tab", name="Lehren").click()
     page.get_by_label("Was ist es?").fill("Flach")
@@ -82,7 +84,9 @@ def test_it_is_told_in_the_language_of_the_browser(visit: Open, tmp_path: Path) 
     expect(page.locator(".lesson .progress")).to_contain_text(re.compile("6.Bilder insgesamt"))
     expect(page.locator("#status")).to_have_text(re.compile("1.Klasse · 6.Bilder"))
     assert page.locator("html").get_attribute("lang") == "de"
-    roomy = "(title) => title.clientWidth > title.closest('.lesson').clientWidth / 2"
+    roomy = "(title) => title.clientWidth > title.closest('.lesson').clientWidth / " + (
+        "2" if screen == "phone" else "4"
+    )
     assert page.locator(".lesson h2").evaluate(roomy), "longer words leave room for the label"
     page.get_by_role("tab", name="Klassen").click()
     expect(page.locator("#rows time")).to_have_text("gerade eben")

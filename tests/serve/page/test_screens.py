@@ -75,6 +75,22 @@ def test_a_turned_phone_is_filled_both_ways(visit: Open, tmp_path: Path, width: 
         assert page.locator("#chart svg").evaluate(outside) == 0
 
 
+@pytest.mark.parametrize("locale", ["en-GB", "de-AT"])
+def test_names_of_classes_are_not_broken(visit: Open, locale: str) -> None:
+    page = visit(classes=2, locale=locale)
+    page.locator("#tab-classes").click()
+    expect(page.locator("#rows th")).to_have_count(2)
+    lines = """() => [...document.querySelectorAll("#rows th")].map((name) => {
+      const range = document.createRange();
+      range.selectNodeContents(name);
+      return range.getClientRects().length;
+    })"""
+    for width in (320, 740, 770, 844, 932, 1024, 1060, 1100, 1280):
+        page.set_viewport_size({"width": width, "height": 500})
+        assert page.evaluate(lines) == [1, 1], width
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_light_and_dark(visit: Open, scheme: str) -> None:
     page = visit(color_scheme=scheme)
