@@ -296,7 +296,7 @@ def _show(console: Console, options: argparse.Namespace, unit: Unit, one: Run, t
     console.print(table)
     console.print(
         f"{large.driver_megabytes / two.driver_megabytes:.3f} times the memory for {large.images / two.images:.0f} "
-        f"times the images: {growth:,.0f} bytes an image, where its path takes {unit.path_bytes:.0f} and its pixels "
+        f"times the images: {_growth(growth)}, where its path takes {unit.path_bytes:.0f} and its pixels "
         f"would take {unit.crop_bytes:,}"
     )
     _show_model(console, unit, size, factors[1], two)
@@ -305,6 +305,11 @@ def _show(console: Console, options: argparse.Namespace, unit: Unit, one: Run, t
 def memory_of_statistics(size: int, classes: int) -> int:
     """Bytes of a worker's own statistics, and of those that pass through it in the reduction."""
     return 2 * (8 * size * (size + 1) // 2 + 8 * size * classes) + 8 * 256 * size
+
+
+def _growth(bytes_an_image: float) -> str:
+    """What an image more takes; a process that happened to take less the second time says nothing of that."""
+    return f"{bytes_an_image:,.0f} bytes an image" if bytes_an_image > 0 else "no growth that can be told"
 
 
 def _show_model(console: Console, unit: Unit, size: int, factor: float, measured: Run) -> None:

@@ -145,8 +145,8 @@ Python, without FoRo, that is ([ask.py](ask.py)):
 `foro --help` lists all commands, and `foro COMMAND --help` has examples of each. Each takes `--json`, for scripts. An
 exit code of 0 says that all went well, 1 that some images could not be read and were skipped, 2 that nothing was done
 because something is wrong with what was given, 3 that all was done but the model file could not be written.
-`foro --install-completion` lets your shell complete commands and options. The same verbs in Python are in
-[python.md](python.md).
+`foro --install-completion` lets your shell complete commands and options. The same verbs are there
+[in Python](python.md).
 """)
 
 

@@ -36,11 +36,16 @@ def on_files(files: Any, config: Any) -> Any:
         "reference/python.md": python_page(),
         "reference/http.md": http_page(),
         "glossary.md": glossary_page(),
-        "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        "changelog.md": re.sub(r"^## \[(.+?)\]", r"## \1", text_of("CHANGELOG.md"), flags=re.MULTILINE),
     }
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
     return files
+
+
+def text_of(name: str) -> str:
+    """A file of the repository."""
+    return (ROOT / name).read_text(encoding="utf-8")
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
@@ -169,5 +174,6 @@ async def _description() -> dict[str, Any]:
 
 def glossary_page() -> str:
     """The words of CONTRIBUTING.md."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    return "# Glossary\n\n" + text.partition("\n## Words\n")[2].partition("\n## ")[0].strip() + "\n"
+    return (
+        "# Glossary\n\n" + text_of("CONTRIBUTING.md").partition("\n## Words\n")[2].partition("\n## ")[0].strip() + "\n"
+    )

@@ -3,7 +3,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import foro
+from tests.command_line import foro as command
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -23,3 +26,12 @@ def test_a_users_mistake_is_one_line_and_exit_code_2() -> None:
     wrong = run("dance")
     assert wrong.returncode == 2
     assert wrong.stderr == "foro: there is no command 'dance'; foro --help lists all\n"
+
+
+def test_an_interrupt_while_it_starts_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("foro.cli.app.set_environment", interrupted)  # before anything else
+    ran = command("--version")
+    assert (ran.code, ran.out, ran.err) == (130, "", "foro: interrupted\n")

@@ -29,6 +29,15 @@ def test_workflows_run_what_make_runs(path: Path) -> None:
     assert not any("pip install" in step.get("run", "") for step in steps)
 
 
+def test_nothing_is_published_that_was_not_tested() -> None:
+    jobs = yaml.safe_load(text(".github/workflows/release.yml"))["jobs"]
+    called = {name: job["uses"] for name, job in jobs.items() if "uses" in job}
+    assert sorted(called.values()) == ["./.github/workflows/build.yml", "./.github/workflows/tests.yml"]
+    assert sorted(jobs["publish"]["needs"]) == sorted(called)
+    for path in called.values():
+        assert "workflow_call" in yaml.safe_load(text(path))[True]  # YAML reads "on" as true
+
+
 def test_every_python_that_is_promised_is_tested_on_three_systems() -> None:
     matrix = yaml.safe_load(text(".github/workflows/tests.yml"))["jobs"]["test"]["strategy"]["matrix"]
     promised = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', text("pyproject.toml"))
@@ -55,6 +64,10 @@ def test_the_paper_can_be_cited() -> None:
     assert paper["doi"] in text("pyproject.toml")
     assert len(paper["authors"]) == 5
     assert cited["license"] == "Apache-2.0"
+    assert cited["version"] == foro.__version__.split(".dev")[0]
+    assert re.search(
+        rf"^## \[{re.escape(cited['version'])}\], {cited['date-released']}$", text("CHANGELOG.md"), re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("name", ["SECURITY.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "README.md", "CHANGELOG.md"])

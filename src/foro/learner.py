@@ -58,7 +58,8 @@ class Learner:
     backbone
         ``"nano"`` (embedded), a full timm tag, a folder with a checkpoint, or a loaded backbone.
     preset
-        ``"default"``, ``"paper"`` or a ``foro.LearnerConfig``; every setting of it can be overridden by name.
+        ``"default"``, ``"adapt"``, ``"paper"`` or a ``foro.LearnerConfig``; every setting of it can be overridden by
+        name.
     image_size
         Side of the input in pixels, if not the checkpoint's own.
     precision

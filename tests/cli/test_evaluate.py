@@ -89,3 +89,20 @@ def test_nothing_to_evaluate_is_one_line(model: Path, tmp_path: Path) -> None:
     assert ran.code == 2
     assert "1.png cannot be read as an image" in ran.err
     assert foro("evaluate", model, tmp_path / "none").code == 2
+
+
+@pytest.mark.parametrize(("option", "name"), [("--html", "page.html"), ("--confusion", "picture.png")])
+def test_what_was_written_before_outlasts_a_full_disk(
+    model: Path, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, name: str
+) -> None:
+    (tmp_path / name).write_text("the one of last week")
+
+    def full(_file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("foro.util.atomic_files.os.fsync", full)
+    ran = foro("evaluate", model, digits / "test", option, tmp_path / name)
+    assert ran.code == 2
+    assert ran.err.endswith(f"{tmp_path / name} cannot be written: No space left on device\n")
+    assert (tmp_path / name).read_text() == "the one of last week"
+    assert [each.name for each in tmp_path.iterdir() if each.name.endswith(".part")] == []

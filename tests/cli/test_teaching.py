@@ -77,7 +77,7 @@ def test_learn_makes_a_model_and_then_adds_to_it(tmp_path: Path, tiny: Path, pic
     assert learned.startswith("learned   60 images of 2 classes in ")
     assert new == "new       7, Ñandú ☃"
     assert accuracy.startswith("accuracy  not known before, ")
-    assert accuracy.endswith(" after, on 12 images of DATA that were held out")
+    assert accuracy.endswith(" after, on 12 images of this lesson that were held out")
     assert first.lines[-1] == f"{path} knows 2 classes from 60 images"
     second = told("learn", path, pictures / "two", "--held-out", 0.5)
     assert (second["samples"], second["held_out"], second["classes"]) == (60, 30, 4)
@@ -247,29 +247,53 @@ def test_a_dry_run_says_what_would_happen_and_does_nothing(model: Path, pictures
     ran = foro("learn", model, data, "--dry-run")
     assert ran.code == 1
     assert ran.lines == [
-        f"{model} would learn 120 images of 4 classes:",
+        f"{model} would learn 60 images of 2 classes:",
         "  -dash: 30 images, a new class",
-        "  7: 30 images",
         "  two words: 30 images, a new class",
-        "  ñandu_☃: 30 images, a new class",
+        "already known: 30 images",
     ]
+    assert "30 images were learned before with another label and would be left so; --relabel gives" in ran.err
+    assert ".png: 7, now ñandu_☃\n" in ran.err
     assert "1 file was passed over (no image, not a regular file, or in no class folder):\n" in ran.err
     assert "notes.txt" in ran.err
-    assert "'ñandu_☃' is a new label and much like 'Ñandú ☃'" in ran.err
     assert "1 image was skipped:\n" in ran.err
-    planned = told("learn", model, data, "--dry-run", code=1)
+    relabelled = told("learn", model, data, "--dry-run", "--relabel", code=1)
+    assert (relabelled["known"], relabelled["relabelled"]) == (30, 30)
+    planned = told("learn", model, data, "--dry-run", "--again", code=1)
+    assert "'ñandu_☃' is a new label and much like 'Ñandú ☃'" in planned["notes"][0]
     assert [each["label"] for each in planned["classes"]] == ["-dash", "7", "two words", "ñandu_☃"]
     assert planned["new_labels"] == ["-dash", "two words", "ñandu_☃"]
     assert len(planned["skipped"]) == len(planned["passed_over"]) == len(planned["notes"]) == 1
     assert model.read_bytes() == before
     told("learn", tmp_path / "new.foro", data, "--dry-run", code=1)
     lines = "".join(json.dumps({"path": str(path), "label": "x"}) + "\n" for path in (data / "7").glob("*.png"))
-    assert told("learn", model, "-", "--dry-run", stdin=lines, code=1)["samples"] == 30
+    streamed = told("learn", model, "-", "--dry-run", stdin=lines, code=1)
+    assert (streamed["samples"], len(streamed["other_label"])) == (0, 30)
+    again = foro("learn", model, pictures / "one", "--dry-run")
+    assert (again.code, again.lines) == (0, [f"{model} would learn nothing new", "already known: 60 images"])
     assert sorted(each.name for each in tmp_path.iterdir()) == ["data", "m.foro", "m.foro.undo"]
     report = told("learn", model, data, "--held-out", 0, "--again", code=1)  # which warns, too
     assert [report[name] for name in ("skipped", "passed_over", "notes")] == [
         planned[name] for name in ("skipped", "passed_over", "notes")
     ]
+
+
+def test_a_dry_run_refuses_what_learning_would_refuse(model: Path, pictures: Path, tmp_path: Path) -> None:
+    ran = foro("learn", model, pictures / "one", "--dry-run", "--seed", 1)
+    assert (ran.code, "seed 0, which cannot be changed to 1" in ran.err) == (2, True)
+    (tmp_path / "data" / "7").mkdir(parents=True)
+    (tmp_path / "data" / "7" / "bad.png").write_text("no image")
+    for path in (model, tmp_path / "new.foro"):
+        ran = foro("learn", path, tmp_path / "data", "--dry-run", "--strict")
+        assert (ran.code, "bad.png cannot be read as an image" in ran.err) == (2, True)
+
+
+def test_another_backbone_that_is_not_there_is_not_asked_for_first(model: Path, pictures: Path) -> None:
+    ran = foro("learn", model, pictures / "one", "--backbone", "nanoo")
+    assert ran.code == 2
+    assert ran.err.startswith(f"foro: {model} needs vit_random.test: leave the backbone out, or say where that is (")
+    ran = foro("learn", model, pictures / "one", "--backbone", "nano")
+    assert (ran.code, ": leave the backbone out, or teach a new model\n" in ran.err) == (2, True)
 
 
 def test_a_label_that_is_a_number_is_found(tmp_path: Path, tiny: Path) -> None:

@@ -63,7 +63,11 @@ def taught_backbone(
         place, found = find_backbone(wanted, image_size, cast(Precision, precision))
     except BackboneError as error:
         if backbone is not None:
-            raise
+            if backbone in (name, source):
+                raise
+            raise BackboneError(
+                f"{path} needs {name}: leave the backbone out, or say where that is ({error})"
+            ) from None
         if edition:
             raise BackboneError(
                 f"{path} was taught with {edition[0]}, which is no longer part of FoRo: get it by foro backbone pull "
@@ -73,7 +77,9 @@ def taught_backbone(
     if found.fingerprint != fingerprint:
         mine, theirs = _told_apart(str(fingerprint), found.fingerprint)
         newer = backbone is None and find_registered(str(wanted)) is not None and name != found.name
-        what = f"; that edition of {wanted} is not in this version of FoRo: update it" if newer else ""
+        what = "" if backbone is None else ": leave the backbone out, or teach a new model"
+        if newer:
+            what = f"; that edition of {wanted} is not in this version of FoRo: update it"
         raise ModelFileError(
             f"{path} was taught with {name} (weights {mine}), not with {found.name} (weights {theirs}){what}"
         )

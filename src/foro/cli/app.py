@@ -126,7 +126,7 @@ def _options(
     pass
 
 
-def main() -> None:
+def run() -> None:
     """Runs the command line, which ends with one of the ``EXIT_CODES``."""
     set_environment()
     try:

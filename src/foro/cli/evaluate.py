@@ -32,6 +32,7 @@ def evaluate(
     """How well a model does on labelled images, for each class, and whether it is as sure as it is right.
 
     The images should not be those that were learned. One whose label the model does not know counts as wrong.
+    The most likely label of each is what counts, even where foro predict says "unknown".
 
     Examples:
 

@@ -66,7 +66,12 @@ def learn(
     flags: dict[str, Any],
     backbone: NewBackbone = None,
     preset: Annotated[
-        Preset | None, typer.Option(help="Settings of a new model.", show_default=next(iter(PRESETS)))
+        Preset | None,
+        typer.Option(
+            help="Settings of a new model: adapt also evolves gains of the backbone in the first lesson, paper has "
+            "every value of the paper.",
+            show_default=next(iter(PRESETS)),
+        ),
     ] = None,
     image_size: Annotated[
         int | None, typer.Option(help="Side of a new model's input in pixels, if not the backbone's own.")
@@ -79,7 +84,9 @@ def learn(
             show_default="float32",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of a new model.", show_default="0")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of a new model's projection, search and held-out images.", show_default="0")
+    ] = None,
     settings: Annotated[
         list[str], typer.Option("--set", help="A setting of a new model as name=value; may be repeated.")
     ] = [],  # noqa: B006  typer's way of an option that may be repeated
@@ -143,19 +150,22 @@ def learn(
         foro learn birds.foro birds/ --engine ray --address auto --workers 8 --gpus-per-worker 1
     """
     from foro.images.labelled import check_labelled
-    from foro.verbs.reading import known_labels
+    from foro.verbs.reading import load_learner
     from foro.verbs.recipe import Recipe
     from foro.verbs.teach import STREAM, plan, teach
 
     if data != STREAM:
         check_labelled(data)
+    given = {**parse_settings(settings), **flags}
+    recipe = Recipe(backbone, preset, image_size, seed, like, precision, given)
     if dry_run:
-        planned = plan(data, known_labels(model, backbone), strict=strict)
+        there = load_learner(model, backbone)
+        if there is not None:
+            recipe.check(there, model)
+        planned = plan(data, there, strict=strict, again=again, relabel=relabel)
         say_json({"model": str(model), **planned.as_dict()}) if as_json else _show_plan(model, planned)
         end(planned.skipped, listed=not as_json)
         return
-    given = {**parse_settings(settings), **flags}
-    recipe = Recipe(backbone, preset, image_size, seed, like, precision, given)
     made: list[Learner] = []
 
     def create() -> "Learner":
@@ -185,9 +195,13 @@ def learn(
 def _show_plan(model: Path, planned: "Plan") -> None:
     tell_doubts(planned.passed_over, planned.notes)
     images, classes = counted(sum(planned.counts.values()), "image"), counted(len(planned.counts), "class", "classes")
-    say(f"{model} would learn {images} of {classes}:")
+    say(f"{model} would learn {f'{images} of {classes}:' if planned.counts else 'nothing new'}")
     for label, count in planned.counts.items():
         say(f"  {label}: {counted(count, 'image')}{', a new class' if label in planned.new_labels else ''}")
+    for number, what in ((planned.known, "already known"), (planned.relabelled, "would be relabelled")):
+        if number:
+            say(f"{what}: {counted(number, 'image')}")
+    _tell_other_labels(planned, "would be left so")
 
 
 def _announce(cost: "Cost") -> None:
@@ -227,7 +241,7 @@ def _show(model: Path, taught: "Taught", learner: "Learner", held_out: float) ->
         report(f"relabelled  {counted(taught.relabelled, 'image')}")
     if taught.new_labels:
         report(f"new       {named(taught.new_labels)}")
-    _tell_other_labels(taught)
+    _tell_other_labels(taught, "left so")
     if taught.samples:
         _report_accuracy(taught, learner, held_out)
     if taught.expected_accuracy is not None:
@@ -247,14 +261,14 @@ def _report_accuracy(taught: "Taught", learner: "Learner", held_out: float) -> N
     else:
         before = "not known before" if taught.accuracy_before is None else f"{taught.accuracy_before:.1%} before"
         images = counted(taught.held_out, "image")
-        report(f"accuracy  {before}, {taught.accuracy_after:.1%} after, on {images} of DATA that were held out")
+        report(f"accuracy  {before}, {taught.accuracy_after:.1%} after, on {images} of this lesson that were held out")
 
 
-def _tell_other_labels(taught: "Taught") -> None:
-    if not taught.other_label:
+def _tell_other_labels(found: "Taught | Plan", left: str) -> None:
+    if not found.other_label:
         return
-    known = counted(len(taught.other_label), "image was", "images were")
+    known = counted(len(found.other_label), "image was", "images were")
     tell(
-        f"{known} learned before with another label and left so; --relabel gives the new one:",
-        first_of([f"{each.image}: {each.known_as}, now {each.label}" for each in taught.other_label]),
+        f"{known} learned before with another label and {left}; --relabel gives the new one:",
+        first_of([f"{each.image}: {each.known_as}, now {each.label}" for each in found.other_label]),
     )

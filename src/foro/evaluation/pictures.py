@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from foro.errors import InputError
 from foro.evaluation.evaluation import BINS, Evaluation
+from foro.util.atomic_files import write_asked
 from foro.util.html import new_figure
 
 GREEN, INK, PALE = "#1a7f37", "#1f2328", "#6e7781"
@@ -77,12 +79,12 @@ def draw_reliability(evaluation: Evaluation) -> Any:
 def save_confusion(evaluation: Evaluation, path: Path) -> None:
     """Writes the confusion matrix as a picture of the kind that the file's ending names."""
     figure = draw_confusion(evaluation)
-    if path.suffix.lower().removeprefix(".") not in figure.canvas.get_supported_filetypes():
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in figure.canvas.get_supported_filetypes():
         raise InputError(f"{path} does not end like a picture: try .png, .svg or .pdf")
-    try:
-        figure.savefig(path, dpi=120)
-    except OSError as error:
-        raise InputError(f"the picture {path} cannot be written: {error.strerror}") from None
+    file = io.BytesIO()
+    figure.savefig(file, format=kind, dpi=120)
+    write_asked(path, file.getvalue(), "the picture")
 
 
 def _short(name: str, most: int = 28) -> str:

@@ -37,7 +37,7 @@ def read_class_folders(folder: str | os.PathLike[str], pattern: str = "*") -> Sa
         found = Found(passed_over=beside.passed_over)
         search_folder(each, found)
         if not found.images:
-            raise DataError(f"{each} has no images")
+            raise DataError(f"{each} has no images: put some into it, or remove it")
         images += found.images
         labels += [each.name] * len(found.images)
     notes = _doubts(Path(folder), classes, images, beside.images)

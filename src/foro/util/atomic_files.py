@@ -10,7 +10,7 @@ from contextlib import suppress
 from glob import escape
 from pathlib import Path
 
-from foro.errors import FoRoError, ModelFileError
+from foro.errors import FoRoError, InputError, ModelFileError
 
 
 def write_whole(path: Path, pieces: Iterable[bytes | memoryview], error: type[FoRoError] = ModelFileError) -> None:
@@ -29,6 +29,20 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview], error: type[Fo
     finally:
         with suppress(OSError):  # a place that cannot be written to cannot be tidied up, either
             temporary.unlink(missing_ok=True)
+
+
+def write_asked(path: Path, data: bytes, what: str) -> None:
+    """Writes a report or a picture for the user, whole or not at all; to a pipe or a device as it comes."""
+    if path.is_file() or not path.exists():
+        try:
+            write_whole(path, [data], InputError)
+        except InputError as error:
+            raise InputError(f"{what} {error}") from None
+        return
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise InputError(f"{what} {path} cannot be written: {error.strerror}") from None
 
 
 def remove_leftovers(path: Path) -> None:

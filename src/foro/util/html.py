@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from foro.errors import FoRoError, InputError
+from foro.errors import FoRoError
+from foro.util.atomic_files import write_asked
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -43,11 +44,8 @@ def percent(share: float | None, digits: int = 0) -> str:
 
 
 def write_page(path: Path, html: str) -> None:
-    """Writes a page, or says why it cannot be written."""
-    try:
-        path.write_text(html, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"the report {path} cannot be written: {error.strerror}") from None
+    """Writes a page, whole or not at all."""
+    write_asked(path, html.encode(), "the report")
 
 
 def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Any:

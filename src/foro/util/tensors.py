@@ -62,7 +62,9 @@ def read_tensors(path: Path, error: type[FoRoError] = ModelFileError) -> tuple[A
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as reason:
         if nature := _nature(data[:512].tobytes()):
             raise error(f"{path} is {nature}, not a safetensors file as models and weights are") from None
-        raise error(f"{path} is not a safetensors file, or is truncated or damaged ({reason})") from None
+        raise error(
+            f"{path} is not a safetensors file, or is truncated or damaged ({reason}): use a copy of it"
+        ) from None
     return arrays, metadata
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foro.backbones import Backbone
 from foro.errors import ModelFileError, counted
@@ -15,7 +15,9 @@ from foro.files.journal import journal_path
 from foro.files.model_file import head_arrays
 from foro.ledger import Ledger
 from foro.snapshot import Snapshot
-from foro.types import Label
+
+if TYPE_CHECKING:
+    from foro.learner import Learner
 
 
 def load_snapshot(path: str | Path, backbone: str | Path | Backbone | None = None) -> Snapshot:
@@ -30,12 +32,13 @@ def load_snapshot(path: str | Path, backbone: str | Path | Backbone | None = Non
     return read_snapshot(path, backbone)
 
 
-def known_labels(path: Path, backbone: str | None = None) -> list[Label]:
-    """Labels of a model, forgotten ones too; none where there is no model yet."""
+def load_learner(path: Path, backbone: str | None = None) -> Learner | None:
+    """The learner of a model file, to be asked and not to be changed; None where there is no model yet."""
     if not path.exists() and not journal_path(path).exists():
-        return []
-    facts = describe(path, backbone)
-    return [*(each["label"] for each in facts["classes"]), *facts["forgotten"]]
+        return None
+    from foro.learner import Learner
+
+    return Learner.load(path, backbone)
 
 
 _SHOWN = ("encoder.counts", "encoder.confidence.scores", "encoder.confidence.classes")

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ from foro.config import CHUNK, HELD_OUT
 from foro.durable import MOST_JOURNAL, DurableLearner
 from foro.errors import DataError, FoRoError, FoRoWarning, InputError, counted
 from foro.images.labelled import read_labelled, stream_labelled
-from foro.images.look import look
+from foro.images.look import Crops, look, name_of
 from foro.images.samples import Samples
 from foro.images.unreadable import UnreadableImage, without, without_unreadable
+from foro.known import SortedOut, sort_out
 from foro.labels import check_labels, lookalikes, same_labels
 from foro.learner import Learner
 from foro.preparation import OtherLabel
@@ -74,9 +76,7 @@ class Taught:
             "accuracy_after": self.accuracy_after,
             "expected_accuracy": self.expected_accuracy,
             "known": self.known,
-            "other_label": [
-                {"image": each.image, "label": each.label, "known_as": each.known_as} for each in self.other_label
-            ],
+            "other_label": _told(self.other_label),
             "relabelled": self.relabelled,
             "skipped": [{"image": each.image, "reason": each.reason} for each in self.skipped],
             "passed_over": [str(path) for path in self.passed_over],
@@ -88,11 +88,14 @@ class Taught:
 class Plan:
     """What ``teach`` would learn, and what it would say."""
 
-    counts: dict[Label, int]
-    new_labels: tuple[Label, ...]
-    skipped: tuple[UnreadableImage, ...]
-    passed_over: tuple[Path, ...]
-    notes: tuple[str, ...]
+    counts: Mapping[Label, int] = field(default_factory=dict)  # images of each label that would be learned
+    new_labels: tuple[Label, ...] = ()
+    known: int = 0  # images that were learned before with the same label, and would not be again
+    other_label: tuple[OtherLabel, ...] = ()  # images that were learned before with another label, and would stay so
+    relabelled: int = 0  # images that would get another label
+    skipped: tuple[UnreadableImage, ...] = ()
+    passed_over: tuple[Path, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -100,25 +103,69 @@ class Plan:
             "samples": sum(self.counts.values()),
             "classes": [{"label": label, "samples": count} for label, count in self.counts.items()],
             "new_labels": list(self.new_labels),
+            "known": self.known,
+            "other_label": _told(self.other_label),
+            "relabelled": self.relabelled,
             "skipped": [{"image": each.image, "reason": each.reason} for each in self.skipped],
             "passed_over": [str(path) for path in self.passed_over],
             "notes": list(self.notes),
         }
 
 
-def plan(data: str | os.PathLike[str], known: Sequence[Label], *, strict: bool = False) -> Plan:
-    """What would be learned from a folder, a file or a stream, by a model of known labels; learns nothing."""
+def _told(images: Iterable[OtherLabel]) -> list[dict[str, Any]]:
+    return [{"image": each.image, "label": each.label, "known_as": each.known_as} for each in images]
+
+
+def plan(
+    data: str | os.PathLike[str],
+    learner: Learner | None = None,
+    *,
+    strict: bool = False,
+    again: bool = False,
+    relabel: bool = False,
+) -> Plan:
+    """What would be learned from a folder, a file or a stream by a learner, or by a new model; learns nothing."""
     parts = [read_labelled(data)] if os.fspath(data) != STREAM else stream_labelled(_stdin(), STDIN, CHUNK)
+    taught = [] if learner is None else [*learner.labels, *learner.head.forgotten]
+    known = None if learner is None or again or not learner.remembers else deepcopy(learner.known)
+    planned = Plan()
     counts: Counter[Label] = Counter()
-    skipped: tuple[UnreadableImage, ...] = ()
-    passed_over: tuple[Path, ...] = ()
-    notes: tuple[str, ...] = ()
+    given: list[Label] = []  # labels of images that have another one now
     for samples in parts:
-        good, bad = (samples, []) if strict else without_unreadable(samples)
-        counts.update(same_labels(check_labels(good.labels), [*known, *counts]))
-        skipped, passed_over, notes = skipped + tuple(bad), passed_over + samples.passed_over, notes + samples.notes
-    new = tuple(label for label in counts if label not in set(known))
-    return Plan(dict(counts), new, skipped, passed_over, notes + _slips(new, known))
+        good, bad = _looked_at(samples, learner, strict)
+        names = same_labels(check_labels(good.labels), [*taught, *counts])
+        found = SortedOut(new=list(range(len(names))))
+        if known is not None and isinstance(good.images, Crops):
+            digests = good.images.digests
+            found = sort_out(known, digests, names, relabel)
+            known.add(digests[found.new], [names[each] for each in found.new])
+        counts.update(names[each] for each in found.new)
+        given += [names[each] for each in found.moved]
+        other = (
+            OtherLabel(each, name_of(good.images, each), names[each], before) for each, before in found.other.items()
+        )
+        planned = replace(
+            planned,
+            known=planned.known + len(found.known),
+            other_label=(*planned.other_label, *other),
+            relabelled=planned.relabelled + len(found.moved),
+            skipped=(*planned.skipped, *bad),
+            passed_over=(*planned.passed_over, *samples.passed_over),
+            notes=(*planned.notes, *samples.notes),
+        )
+    new = tuple(label for label in dict.fromkeys([*counts, *given]) if label not in set(taught))
+    return replace(planned, counts=dict(counts), new_labels=new, notes=planned.notes + _slips(new, taught))
+
+
+def _looked_at(samples: Samples, learner: Learner | None, strict: bool) -> tuple[Samples, Sequence[UnreadableImage]]:
+    """The samples that can be read, as the learner would see them, and the others; with ``strict`` those are errors."""
+    if learner is not None:
+        images, bad = look(samples.images, learner.backbone.preprocessing, strict)
+        return replace(without(samples, bad), images=images), bad
+    good, bad = without_unreadable(samples)
+    if strict and bad:
+        raise InputError(bad[0].reason)
+    return good, bad
 
 
 def _slips(new: Sequence[Label], known: Sequence[Label]) -> tuple[str, ...]:

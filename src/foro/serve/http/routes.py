@@ -41,7 +41,7 @@ Key = Annotated[
         min_length=1,
         max_length=200,
         pattern=r"^[\x21-\x7e]+$",
-        description="any text of your own: sent again with it, the same is not learned twice",
+        description="any text of your own: sent again with it, the same is not done twice",
         examples=["monday-cats-1"],
     ),
 ]
