@@ -224,26 +224,29 @@ def measure_answers(folder: Path, size: tuple[int, int], arguments: argparse.Nam
     engine, served = [], []  # images a second, and milliseconds of the processor for each
     alone, learning, large = [], [], []
     small = shot = 0
-    server = Server(model)
+    # What is left to do after a lesson, such as to save it, is no part of what an answer costs.
+    asked, learns = Server(model), Server(Path(shutil.copy(model, folder / "learns.foro")))
     try:
         bare(snapshot, files)
-        asyncio.run(ask(server.port, bodies, arguments.concurrency))
+        for server in (asked, learns):
+            asyncio.run(ask(server.port, bodies, arguments.concurrency))
         for _ in range(arguments.rounds):
             engine.append(bare(snapshot, files))
-            before = server.processor_time()
-            rate, seconds = asyncio.run(ask(server.port, bodies, arguments.concurrency))
-            served.append((rate, 1000 * (server.processor_time() - before) / len(bodies)))
+            before = asked.processor_time()
+            rate, seconds = asyncio.run(ask(asked.port, bodies, arguments.concurrency))
+            served.append((rate, 1000 * (asked.processor_time() - before) / len(bodies)))
             alone += seconds
-            seconds, taught_now = asyncio.run(ask_while_learning(server.port, bodies, lessons, arguments.concurrency))
+            seconds, taught_now = asyncio.run(ask_while_learning(learns.port, bodies, lessons, arguments.concurrency))
             learning += seconds
             small += taught_now
             seconds, taught_now = asyncio.run(
-                ask_while_learning(server.port, bodies, photographs, arguments.concurrency)
+                ask_while_learning(learns.port, bodies, photographs, arguments.concurrency)
             )
             large += seconds
             shot += taught_now
     finally:
-        server.stop()
+        asked.stop()
+        learns.stop()
     rates = [mine / theirs for (mine, _), (theirs, _) in zip(served, engine, strict=True)]
     costs = [theirs / mine for (_, mine), (_, theirs) in zip(served, engine, strict=True)]
     print(
