@@ -59,19 +59,21 @@ class LearnReport:
     feature_seconds: float = 0.0  # of ``seconds``, for the passes of the images
     adaptation_seconds: float = 0.0  # of ``seconds``, for the search
     known: int = 0  # images that were learned before with the same label, and not again
+    known_at: tuple[int, ...] = ()  # positions of these
     other_label: tuple[OtherLabel, ...] = ()  # images that were left with the label that they had
     relabelled: int = 0  # images that have another label now
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready; ``from_dict`` makes a report of it again."""
-        return {**asdict(self), "labels": list(self.labels), "new_labels": list(self.new_labels)}
+        lists = {name: list(getattr(self, name)) for name in ("labels", "new_labels", "known_at")}
+        return {**asdict(self), **lists}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> LearnReport:
         """The report that ``as_dict`` wrote down."""
         other = tuple(OtherLabel(**each) for each in content["other_label"])
-        labels, new = tuple(content["labels"]), tuple(content["new_labels"])
-        return cls(**{**content, "labels": labels, "new_labels": new, "other_label": other})
+        tuples = {name: tuple(content.get(name, ())) for name in ("labels", "new_labels", "known_at")}
+        return cls(**{**content, **tuples, "other_label": other})
 
 
 def prepare_learn(
@@ -113,6 +115,7 @@ def prepare_learn(
         forward_passes=0,
         seconds=time.perf_counter() - start,
         known=len(found.known),
+        known_at=tuple(found.known),
         other_label=tuple(
             OtherLabel(each, name_of(given, each), names[each], known_as) for each, known_as in found.other.items()
         ),

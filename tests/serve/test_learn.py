@@ -109,6 +109,7 @@ def test_what_is_known_is_not_learned_again_and_can_be_corrected(fresh: httpx.Cl
     learn(fresh, "flat", stripes(0, 3))
     answer = learn(fresh, "flat", [b"hello", *stripes(0, 3), *stripes(0, 1, seed=5)]).json()
     assert (answer["learned"], answer["known"], answer["count"], answer["samples"]) == (1, 3, 4, 4)
+    assert answer["known_at"] == [1, 2, 3]
     assert learn(fresh, "flat", stripes(0, 3)).json()["learned"] == 0
     wrong = [b"hello", *stripes(1, 1), *stripes(0, 1)]
     answer = learn(fresh, "steep", wrong).json()

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("browser")
 
 def check(page: Page, what: str) -> None:
     """Looks when colours have stopped to change: half-way between two, they have too little contrast."""
-    page.evaluate("Promise.all(document.getAnimations().map((each) => each.finished))")
+    page.evaluate("Promise.allSettled(document.getAnimations().map((each) => each.finished))")
     found = Axe().run(page)
     assert not found.violations_count, f"{what}: {found.generate_report()}"
 

@@ -88,6 +88,7 @@ class Learned(Shape):
     )
     learned: int = Field(description="images that were new, and were learned", examples=[3])
     known: int = Field(description="images that were learned before with this label, and not again", examples=[0])
+    known_at: list[int] = Field(description="positions of these in the request, from 0", examples=[[]])
     other_label: list[OtherLabel] = Field(description="images that were learned before with another label, and left so")
     relabelled: int = Field(description="images that had another label before", examples=[0])
     count: int = Field(description="images of this label so far", examples=[8])

@@ -22,7 +22,7 @@ export class Lesson {
   #total = 0;
   #known = 0; // pictures that it had learned before
   #own = []; // pictures that this lesson has taught
-  #apart = true; // these can be told from those that were known before
+  #apart = true; // none of them had another label before
   #corrects;
   #seconds = 0;
 
@@ -119,8 +119,8 @@ export class Lesson {
       this.#known += report.known ?? 0;
       this.#seconds += report.seconds;
       this.count = report.count;
-      if (report.known || report.relabelled) this.#apart = false;
-      const left = [...(report.other_label ?? []), ...report.skipped].map(({ index }) => index);
+      if (report.relabelled) this.#apart = false;
+      const left = [...report.known_at, ...[...(report.other_label ?? []), ...report.skipped].map(({ index }) => index)];
       this.#own.push(...files.filter((_, place) => !left.includes(place)));
       for (const { index, label } of report.other_label ?? []) this.#leaveOut(files[index], t("it was learned as {label}", { label }));
       for (const { index, detail } of report.skipped) this.#leaveOut(files[index], detail);

@@ -105,6 +105,7 @@ class Service:
                     "count": before[0] + report.samples + report.relabelled,
                     "samples": before[1] + report.samples,
                     "known": report.known,
+                    "known_at": [places[position] for position in report.known_at],
                     "other_label": [
                         {"index": places[each.position], "label": str(each.known_as)} for each in report.other_label
                     ],
@@ -130,6 +131,7 @@ class Service:
             "similar": facts.get("similar"),
             "learned": facts["learned"],
             "known": facts["known"],
+            "known_at": facts.get("known_at", []),
             "other_label": facts["other_label"],
             "relabelled": facts["relabelled"],
             "count": facts["count"],
