@@ -30,7 +30,7 @@ EDITIONS = {
         "foro-continual/nano-1",
     ),
     "nano@2": Edition(
-        "vit_nano_patch8_96.foro2_tin200", "e8c37d5399b168cad6846837a8e7b2cc71b13cf102001fd5b7ffd3804b4794cf"
+        "vit_nano_patch8_96.foro2_tin200", "aa58e24de2341ece8e79939715aca6c2008d529156c8315065360c95c4b251b6"
     ),
 }
 """Every edition by its name. A short name such as nano stands for the newest, whose full name is registered below; an
