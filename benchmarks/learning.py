@@ -27,7 +27,7 @@ from rich.table import Table
 
 from foro import DurableLearner, Learner
 from foro.backbones import Backbone, load_backbone
-from foro.heads.ridge import packed
+from foro.heads.ridge import cholesky, packed
 from foro.util.system import peak_megabytes
 from foro.verbs.teach import teach
 
@@ -109,8 +109,8 @@ def one_image(samples: int, size: int, folder: Path) -> None:
         times.append(worked(lambda image=image: (learner.learn([image], [7]), learner.snapshot(), learner.estimate())))
     gram = packed.zeros(size)
     gram[packed.diagonal(size)] = 2.0
-    out = np.empty_like(gram)
-    factorising = worked(lambda: packed.factorise(gram, size, 1.0, out))
+    out = cholesky.empty(size)
+    factorising = worked(lambda: cholesky.factorise(gram, size, 1.0, out))
     one = float(np.median(times))
     print(
         f"one image into a model of {samples:,} at M = {size}: {one:.3f} s of processors, one Cholesky "

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from foro.heads.ridge import lapack, packed
+from foro.heads.ridge import cholesky, lapack, packed
 
 
 def test_other_threads_go_on_while_a_matrix_is_factorised() -> None:
     size = 2000
-    matrix, factor = packed.zeros(size), packed.zeros(size)
+    matrix, factor = packed.zeros(size), cholesky.empty(size)
     packed.add_rows(matrix, np.random.default_rng(0).standard_normal((50, size)))
     begun, ended = threading.Event(), threading.Event()
 
     def factorise() -> None:
         begun.set()
-        packed.factorise(matrix, size, 1.0, factor)
+        cholesky.factorise(matrix, size, 1.0, factor)
         ended.set()
 
     thread = threading.Thread(target=factorise)
@@ -33,10 +33,10 @@ def test_other_threads_go_on_while_a_matrix_is_factorised() -> None:
 
 
 def test_wrong_arguments_are_refused_before_they_reach_lapack() -> None:
-    with pytest.raises(TypeError, match="dpftrf takes 5 arguments, not 4"):
-        lapack.call("dpftrf", b"N", b"U", 1, packed.zeros(1))
+    with pytest.raises(TypeError, match="dpotrf takes 5 arguments, not 3"):
+        lapack.call("dpotrf", b"U", 1, packed.zeros(1))
     with pytest.raises(ValueError, match="float64"):
-        lapack.call("dpftrf", b"N", b"U", 1, np.zeros(1, np.float32), info=True)  # type: ignore[arg-type]
+        lapack.call("dpotrf", b"U", 1, np.zeros(1, np.float32), 1, info=True)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="C-contiguous"):
         packed.add_rows(packed.zeros(3), np.zeros((3, 3)).T[:2])
 
@@ -49,12 +49,12 @@ def test_the_wrappers_of_scipy_give_the_same(capsules: Any, monkeypatch: pytest.
     rows, right, shift = generator.standard_normal((50, size)), generator.standard_normal((size, 4)), 0.5
 
     def everything() -> list[np.ndarray]:
-        matrix, factor = packed.zeros(size), packed.zeros(size)
+        matrix, factor = packed.zeros(size), cholesky.empty(size)
         packed.add_rows(matrix, rows)
         packed.add_rows(matrix, rows[:7], -1.0)
-        assert packed.factorise(matrix, size, shift, factor)
-        assert not packed.factorise(matrix, size, -1e6, packed.zeros(size))
-        solved, norms = packed.solve(factor, size, right), packed.squared_norms(factor, size, rows)
+        assert cholesky.factorise(matrix, size, shift, factor)
+        assert not cholesky.factorise(matrix, size, -1e6, cholesky.empty(size))
+        solved, norms = cholesky.solve(factor, size, right), cholesky.squared_norms(factor, size, rows)
         return [matrix, packed.unpack(matrix, size), factor, solved, norms]
 
     called: list[str] = []
@@ -71,7 +71,7 @@ def test_the_wrappers_of_scipy_give_the_same(capsules: Any, monkeypatch: pytest.
         by_wrappers = everything()
     finally:
         lapack._routine.cache_clear()
-    assert set(called) == {"dsfrk", "dpftrf", "dpftrs", "dtfsm", "dtfttr"}
+    assert set(called) == {"dsfrk", "dtfttr", "dpotrf", "dtrsm", "dgemm", "dsyrk"}
     for one, other in zip(direct, by_wrappers, strict=True):
         np.testing.assert_array_equal(one, other)
     dense = rows[7:].T @ rows[7:]

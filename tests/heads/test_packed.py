@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from foro.heads.ridge import packed
+from foro.heads.ridge import cholesky, packed
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 10, 33, 64])
@@ -19,10 +19,10 @@ def test_packed_matrix_is_the_dense_one(size: int) -> None:
     assert np.allclose(matrix[packed.diagonal(size)], np.diag(dense))
     block = size // 2
     assert np.allclose(packed.leading_block(matrix, size, block), dense[:block, :block])
-    factor = np.empty_like(matrix)
-    assert packed.factorise(matrix, size, 0.5, factor)
+    factor = cholesky.empty(size)
+    assert cholesky.factorise(matrix, size, 0.5, factor)
     right = generator.standard_normal((size, 3))
-    assert np.allclose(packed.solve(factor, size, right), np.linalg.solve(dense + 0.5 * np.eye(size), right))
+    assert np.allclose(cholesky.solve(factor, size, right), np.linalg.solve(dense + 0.5 * np.eye(size), right))
 
 
 @pytest.mark.parametrize("size", [2, 9, 64, 101])
@@ -32,14 +32,14 @@ def test_strips_make_the_same_matrix_however_many_threads_there_are(size: int, m
 
     def everything() -> list[np.ndarray]:
         matrix = packed.zeros(size)
-        factor = packed.zeros(size)
+        factor = cholesky.empty(size)
         packed.add_rows(matrix, rows)
-        assert packed.factorise(matrix, size, 0.5, factor)
-        return [matrix, factor, packed.solve(factor, size, right), packed.squared_norms(factor, size, rows)]
+        assert cholesky.factorise(matrix, size, 0.5, factor)
+        return [matrix, cholesky.solve(factor, size, right), cholesky.squared_norms(factor, size, rows)]
 
     whole = everything()
-    for name, width in (("STRIP", 8), ("PANEL", 5), ("SOLVED", 2)):
-        monkeypatch.setattr(packed, name, width)
+    for module, name, width in ((packed, "STRIP", 8), (cholesky, "TILE", 5), (cholesky, "SOLVED", 2)):
+        monkeypatch.setattr(module, name, width)
     cut = []
     for threads in (1, 3):
         monkeypatch.setattr("foro.util.parallel.thread_count", lambda threads=threads: threads)
@@ -52,7 +52,7 @@ def test_strips_make_the_same_matrix_however_many_threads_there_are(size: int, m
 def test_what_is_not_positive_definite_is_told() -> None:
     matrix = packed.zeros(4)
     packed.add_rows(matrix, np.ones((1, 4)), sign=-1.0)
-    assert not packed.factorise(matrix, 4, 0.1, np.empty_like(matrix))
+    assert not cholesky.factorise(matrix, 4, 0.1, cholesky.empty(4))
 
 
 @pytest.mark.parametrize("size", [4, 8, 12, 64])

@@ -13,7 +13,7 @@ from foro.features.sample import LocalSample, Sample
 from foro.images.load import Images, pixel_batches
 from foro.types import Float32
 
-BATCH = 64
+BATCH = 32
 
 
 class Extractor:

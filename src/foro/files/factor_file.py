@@ -48,6 +48,9 @@ def _path(model: Path) -> Path:
 
 def _read(path: Path) -> Arrays:
     try:
-        return read_tensors(path)[0]
+        arrays = read_tensors(path)[0]
     except ModelFileError:
         return {}
+    for array in arrays.values():
+        array.flags.writeable = False  # memory may let go of it
+    return arrays

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from foro.errors import ModelFileError
 from foro.types import Arrays
+from foro.util.large_arrays import parts
 from foro.util.tensors import parse_json, read_tensors, write_tensors
 
 FORMAT = "foro-model"
@@ -70,7 +71,7 @@ def check_digests(
         array = arrays[name]
         if not isinstance(digests, dict) or digests.get(name) != _digest(array):
             raise ModelFileError(f"{path} is damaged: {name} is not what was written; use a copy of the file")
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
+        if array.dtype.kind == "f" and not all(np.isfinite(part).all() for (part,) in parts(array)):
             raise ModelFileError(f"{path} cannot be used: {name} has a NaN or infinity")
 
 
@@ -100,5 +101,7 @@ def check_width(encoder: dict[str, Any], features: int) -> None:
 
 def _digest(array: NDArray[Any]) -> int:
     """CRC-32 of the type, the shape and the bytes of a contiguous array."""
-    described = zlib.crc32(f"{array.dtype.str}{array.shape}".encode())
-    return zlib.crc32(array.data.cast("B"), described) if array.size else described
+    digest = zlib.crc32(f"{array.dtype.str}{array.shape}".encode())
+    for (part,) in parts(array):
+        digest = zlib.crc32(part.data.cast("B"), digest)
+    return digest

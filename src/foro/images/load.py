@@ -165,5 +165,5 @@ def pixel_batches(images: Images, preprocessing: Preprocessing, size: int) -> It
         return preprocessing.normalise(load_crop(image, preprocessing).view(np.ndarray))
 
     with closing(ordered_map(prepared, images, ahead=size)) as pixels:
-        while batch := list(islice(pixels, size)):
-            yield np.stack(batch)
+        for first in pixels:  # nothing but the stack is kept while the caller computes
+            yield np.stack([first, *islice(pixels, size - 1)])

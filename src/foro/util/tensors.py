@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from foro.errors import FoRoError, ModelFileError
 from foro.types import Arrays
 from foro.util.atomic_files import write_whole
+from foro.util.large_arrays import parts
 
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1", "BOOL": "?", "BF16": "<u2"}
 _MAGIC = {
@@ -130,5 +131,5 @@ def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: dict
         position = span[1]
     encoded = json.dumps(header, ensure_ascii=False).encode()
     encoded += b" " * (-len(encoded) % 8)
-    pieces = (array.data.cast("B") if array.size else b"" for array in ordered.values())
+    pieces = (part.data.cast("B") for array in ordered.values() for (part,) in parts(array))
     write_whole(path, chain([len(encoded).to_bytes(8, "little") + encoded], pieces))

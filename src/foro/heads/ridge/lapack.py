@@ -21,12 +21,15 @@ Argument = bytes | int | float | Float64
 _C_INT = b"int *"
 _WRAPPERS = {
     "dsfrk": ("transr uplo trans n k alpha a - beta c", 9),
-    "dpftrf": ("transr uplo n a", 3),
-    "dpftrs": ("transr uplo n - a b -", 5),
-    "dtfsm": ("transr side uplo trans diag - - alpha a b -", 9),
     "dtfttr": ("transr uplo n arf - -", 4),
+    "dpotrf": ("lower - a -", 2),
+    "dtrsm": ("- lower trans_a diag - - alpha a - b -", 9),
+    "dgemm": ("trans_a trans_b - - - alpha a - b - beta c -", 11),
+    "dsyrk": ("lower trans - - alpha a - beta c -", 8),
 }
 """What SciPy's wrappers call the arguments of a routine, - where they have none, and which of them is the result."""
+_LETTERS = {b"N": 0, b"U": 0, b"T": 1, b"L": 1}
+"""What SciPy's wrappers of all but packed matrices have for the letters of BLAS."""
 
 
 def call(name: str, *arguments: Argument, info: bool = False) -> int:
@@ -90,7 +93,7 @@ def _routine(name: str, arguments: int, integers: tuple[int, ...]) -> Callable[.
 
 def _call_wrapper(name: str, *arguments: Any) -> int:
     """``call`` by SciPy's wrapper of the routine, with the result where LAPACK would have put it."""
-    from scipy.linalg import lapack
+    from scipy.linalg import blas, lapack
 
     names, place = _WRAPPERS[name]
     given = {key: each for key, each in zip(names.split(), arguments, strict=True) if key != "-"}
@@ -98,7 +101,9 @@ def _call_wrapper(name: str, *arguments: Any) -> int:
         given[f"overwrite_{written}"] = 1
     if name == "dsfrk":
         given["a"] = given["a"].T  # LAPACK takes the rows of C for columns
-    found = getattr(lapack, name)(**given)
+    elif "transr" not in given:
+        given |= {key: _LETTERS[each] for key, each in given.items() if isinstance(each, bytes)}
+    found = (getattr(lapack, name, None) or getattr(blas, name))(**given)
     result, info = found if isinstance(found, tuple) else (found, 0)
     if result is not arguments[place]:
         np.copyto(arguments[place], result)

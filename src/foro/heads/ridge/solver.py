@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from foro.errors import InputError
-from foro.heads.ridge import packed
+from foro.heads.ridge import cholesky, packed
 from foro.heads.ridge.gcv import (
     NOT_POSITIVE,
     PILOT_SIZE,
@@ -31,6 +31,7 @@ from foro.heads.ridge.gcv import (
 from foro.heads.ridge.judged import Leverages
 from foro.heads.ridge.statistics import Statistics
 from foro.types import Arrays, Float64
+from foro.util import large_arrays
 from foro.util.threads import one_blas_thread
 
 WORTH_STORING = 4096
@@ -126,7 +127,7 @@ class Solver:
         statistics, base = self._statistics, self._current_base()
         new = [number for number, each in enumerate(hashes) if each not in base.leverages]
         if new:
-            found = packed.squared_norms(base.factor, statistics.size, rows[new])
+            found = cholesky.squared_norms(base.factor, statistics.size, rows[new])
             base.leverages.update(zip((hashes[number] for number in new), found.tolist(), strict=True))
         leverages = np.array([base.leverages[each] for each in hashes])
         if len(statistics.tail):
@@ -155,10 +156,12 @@ class Solver:
         digests = arrays.pop("digests", np.zeros(0))
         if digests.tolist() != [*self._of_what(gamma), _digest(arrays)]:
             return None
+        if arrays["factor"].shape != (cholesky.room(statistics.size),):  # of an earlier version
+            return None
         hashes = arrays["hashes"].reshape(-1, 16)
         numbers = [int.from_bytes(each.tobytes(), "little") for each in hashes]
         leverages = dict(zip(numbers, arrays["leverages"].tolist(), strict=True))
-        weights = packed.solve(arrays["factor"], statistics.size, self._settled_cross())
+        weights = cholesky.solve(arrays["factor"], statistics.size, self._settled_cross())
         return _Base(statistics.gram_version, gamma, arrays["factor"], weights, leverages=leverages, new=False)
 
     def _of_what(self, gamma: float) -> tuple[float, float]:
@@ -216,11 +219,11 @@ class Solver:
         statistics = self._statistics
         assert statistics.gram is not None
         if self._buffer is None:
-            self._buffer = np.empty_like(statistics.gram)
-        if not packed.factorise(statistics.gram, statistics.size, gamma, self._buffer):
+            self._buffer = cholesky.empty(statistics.size)
+        if not cholesky.factorise(statistics.gram, statistics.size, gamma, self._buffer):
             raise InputError(NOT_POSITIVE)
         self.factorisations += 1
-        weights = packed.solve(self._buffer, statistics.size, self._settled_cross())
+        weights = cholesky.solve(self._buffer, statistics.size, self._settled_cross())
         return _Base(statistics.gram_version, gamma, self._buffer, weights)
 
     def _settled_cross(self) -> Float64:
@@ -245,9 +248,8 @@ class Solver:
             large = half.size > PILOT_SIZE
             place = extrapolated(places) if large and places else pilot(half, share)
             if large:
-                assert half.gram is not None
                 trial = Solver(half, None, self._seed)
-                trial._buffer = None if self._buffer is None else self._buffer[: len(half.gram)]
+                trial._buffer = None if self._buffer is None else self._buffer[: cholesky.room(half.size)]
                 place = trial._search(place, _reach(places), share)[1]
             places.append(place)
         return extrapolated(places) if places else pilot(self._statistics, share), _reach(places)
@@ -282,11 +284,11 @@ class Solver:
         statistics, gamma, size = self._statistics, base.regularisation, self._statistics.size
         probes = _probes(size, self._seed)
         count = int(probes.shape[1])
-        solved = packed.solve(base.factor, size, probes)
+        solved = cholesky.solve(base.factor, size, probes)
         once = float((probes * solved).sum()) / count  # tr(A⁻¹)
         twice = float((solved**2).sum()) / count  # tr(A⁻²)
-        thrice = float(packed.squared_norms(base.factor, size, solved.T).sum()) / count  # tr(A⁻³)
-        solved_weights = packed.solve(base.factor, size, base.weights)
+        thrice = float(cholesky.squared_norms(base.factor, size, solved.T).sum()) / count  # tr(A⁻³)
+        solved_weights = cholesky.solve(base.factor, size, base.weights)
         along = float((base.weights * solved_weights).sum())
         targets_norm = float(statistics.counts.sum())  # ‖Y‖²
         fitted = float((base.weights * statistics.cross).sum()) + gamma * float((base.weights**2).sum())
@@ -316,7 +318,7 @@ class Solver:
     def _solve_tail(self, base: _Base) -> None:
         rows, done = self._statistics.tail, len(base.solved_tail)
         if done < len(rows):
-            new = packed.solve(base.factor, self._statistics.size, rows[done:].T).T
+            new = cholesky.solve(base.factor, self._statistics.size, rows[done:].T).T
             base.solved_tail = np.concatenate([base.solved_tail, new]) if done else new
 
     def _inner(self, base: _Base) -> Any:
@@ -334,7 +336,8 @@ def _digest(arrays: Arrays) -> float:
     """CRC-32 of arrays, in the order of their names."""
     digest = 0
     for name in sorted(arrays):
-        digest = zlib.crc32(arrays[name].reshape(-1).view(np.uint8).data, digest)
+        for (part,) in large_arrays.parts(arrays[name]):
+            digest = zlib.crc32(part.view(np.uint8).data, digest)
     return float(digest)
 
 

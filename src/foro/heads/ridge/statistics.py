@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.heads.head import BLOCK
-from foro.heads.ridge import packed
+from foro.heads.ridge import cholesky, packed
 from foro.heads.ridge.reservoir import SAME, exact_single
 from foro.types import Arrays, Float64
 from foro.util.interrupts import uninterrupted
@@ -120,10 +120,10 @@ class Statistics:
         """Positions of rows that the packed matrix cannot have: hᵀG⁻¹h is at most 1 of those that it has."""
         self.settle()
         assert self.gram is not None
-        factor = np.empty_like(self.gram)
-        if not packed.factorise(self.gram, self.size, ALMOST_NOTHING * self.trace / self.size, factor):
+        factor = cholesky.empty(self.size)
+        if not cholesky.factorise(self.gram, self.size, ALMOST_NOTHING * self.trace / self.size, factor):
             return []
-        found = np.concatenate([packed.squared_norms(factor, self.size, rows) for rows in blocks])
+        found = np.concatenate([cholesky.squared_norms(factor, self.size, rows) for rows in blocks])
         return [int(position) for position in np.flatnonzero(found > 1 + ROUNDING)]
 
     def state(self, features: int) -> Arrays:
@@ -155,6 +155,7 @@ class Statistics:
         statistics.samples, statistics.counts = samples, arrays["counts"]
         statistics.tail_classes, statistics.gram = arrays["tail_classes"], arrays.get("gram")
         if statistics.gram is not None:
+            statistics.gram.flags.writeable = False
             statistics.tail = arrays["tail"]
         elif len(statistics.tail_classes):
             statistics.tail_features = arrays["tail_features"].astype(np.float64)
@@ -193,8 +194,7 @@ class Statistics:
         self.settle()
         self._add_to_gram(other.tail)
         if other.gram is not None:
-            assert self.gram is not None
-            self.gram += other.gram
+            packed.add(self._allocate(), other.gram)
 
     def drop(self, number: int) -> None:
         """Removes a class; its samples stay in G as samples of no class."""
@@ -228,7 +228,7 @@ class Statistics:
     @property
     def trace(self) -> float:
         """tr(G), the sum of the squared norms of all samples."""
-        settled = 0.0 if self.gram is None else float(self.gram[packed.diagonal(self.size)].sum())
+        settled = 0.0 if self.gram is None else packed.trace(self.gram, self.size)
         return settled + float((self.tail**2).sum())
 
     def tail_targets(self) -> Float64:
@@ -239,9 +239,14 @@ class Statistics:
         return len(self.tail) + rows <= (self.thin_limit if self.gram is None else self.tail_limit)
 
     def _allocate(self) -> Float64:
-        if self.gram is None:
-            self.gram = packed.zeros(self.size)
-            self.gram_version += 1
+        """The packed matrix, to be changed; one that was read stays as it is in its file."""
+        if self.gram is None or not self.gram.flags.writeable:
+            own = packed.zeros(self.size)
+            if self.gram is None:
+                self.gram_version += 1
+            else:
+                packed.copy(self.gram, own)
+            self.gram = own
         return self.gram
 
     def _add_to_gram(self, rows: Float64, sign: float = 1.0) -> None:
