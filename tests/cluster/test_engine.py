@@ -16,9 +16,10 @@ from foro.adaptation.search import Verdict
 from foro.backbones import load_backbone
 from foro.cluster import RayEngine
 from foro.cluster.pool import Pool
-from foro.cluster.shards import shard_size
+from foro.cluster.shards import SHARD, shard_size
 from foro.engine import find_engine
 from foro.errors import EngineError, InputError
+from foro.features.extractor import BATCH
 from tests.cluster.conftest import assert_same
 from tests.conftest import textures
 
@@ -36,7 +37,7 @@ on_ray = pytest.mark.xdist_group("ray")
         ({"workers": 1.5}, "workers must be a whole number"),
         ({"gpus_per_worker": -1}, "gpus_per_worker must be 0 or a positive number"),
         ({"gpus_per_worker": "one"}, "gpus_per_worker must be 0 or a positive number"),
-        ({"shard_images": 100}, "shard_images must be a multiple of 64, not 100"),
+        ({"shard_images": BATCH + 1}, f"shard_images must be a multiple of {BATCH}, not {BATCH + 1}"),
     ],
 )
 def test_settings_are_checked(settings: dict[str, Any], said: str) -> None:
@@ -61,15 +62,10 @@ def test_engines_have_names(tiny_folder: Path, tmp_path: Path) -> None:
 
 
 def test_shards_are_whole_batches_and_enough_for_all() -> None:
-    assert [shard_size(images, 2) for images in (1, 64, 512, 513, 1024, 2048, 10**8)] == [
-        64,
-        64,
-        64,
-        128,
-        128,
-        256,
-        256,
-    ]
+    every = 4 * 2 * BATCH  # images of which each of two workers gets four shards of one batch
+    sizes = [1, BATCH, every, every + 1, 2 * every, 4 * every]
+    assert [shard_size(images, 2) for images in sizes] == [batches * BATCH for batches in (1, 1, 1, 2, 2, 4)]
+    assert shard_size(10**8, 2) == SHARD == SHARD // BATCH * BATCH
 
 
 def test_without_ray_a_sentence_tells_how_to_get_it(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ class RayEngine:
     gpus_per_worker
         GPUs of each worker, or a share of one; with any, torch is the runtime of the workers.
     shard_images
-        Images that are read and decoded together, a multiple of 64; None suits most.
+        Images that are read and decoded together, a multiple of 32; None suits most.
     """
 
     address: str | None = None

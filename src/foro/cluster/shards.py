@@ -27,7 +27,7 @@ from foro.images.preprocessing import Preprocessing
 from foro.images.unreadable import UnreadableImage, find_unreadable, image_name
 from foro.util.progress import progress_bar, quiet
 
-SHARD = 4 * BATCH
+SHARD = 256
 """Most images of a shard. Always whole batches: the backbone sees the same batches as in a single process."""
 
 WINDOW = 1024
