@@ -1,9 +1,10 @@
 """Do threads pay, on a busy machine too? ``foro learn`` and ``foro predict`` with nano, all threads against one.
 
-    python benchmarks/threads.py [--repeats 3]
+    python benchmarks/threads.py [--repeats 3] [--source ../foro-0.1/src]
 
 Every command runs in turns with all threads and with OMP_NUM_THREADS=1, on the machine as it is and beside a process
 for each core that never rests. Aims: processor time at most 1.3 times that of one thread, wall time at most 1.1 times.
+With ``--source`` the commands are those of another checkout.
 """
 
 from __future__ import annotations
@@ -75,7 +76,10 @@ def busy_cores(busy: bool) -> Iterator[None]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--source", type=Path, help="src/ of the checkout whose commands are measured (default: this)")
     options = parser.parse_args()
+    if options.source:
+        os.environ["PYTHONPATH"] = str(options.source.resolve())
     table = Table(title=f"nano, {allowed_cores()} cores: default threads against one, median of {options.repeats}")
     for heading in ("", "machine", "seconds", "with one thread", "ratio", "of a processor", "with one thread", "ratio"):
         table.add_column(heading, justify="left" if heading in ("", "machine") else "right")
