@@ -72,49 +72,53 @@ def write(guide: Guide, asked: list[str], forgotten: str, renamed: str) -> None:
     say(f"""
 # Forty birds, and then some
 
-What the commands print, on real images: species of
+This page shows what the commands print on real images: bird species of
 [CUB-200-2011](https://www.vision.caltech.edu/datasets/cub_200_2011/) (Wah et al., 2011) with the frozen vision
 transformer `{BACKBONE}`. [make_guide.py](make_guide.py) wrote this page: it ran
 every command as it stands here, on a part of the data set. There are 8 images of each species to learn from and 4 more
-to test with, where the whole has about 30 and 29. It ran on an ordinary processor, with no GPU and no torch,
-and beside much other work: its times are longer than those of a quiet computer.
+to test with, of about 30 and 29 in the whole data set. It ran on an ordinary processor without a GPU or PyTorch,
+while the machine had much else to do: the times are longer than on a quiet computer.
 
-Images lie in folders, and the name of a folder is its label:
+The images are in folders, and the name of a folder is the label of its images:
 """)
     run("ls", "ls week-1")
     say("""
 ## Learn twenty birds
 
-The model file is made by the first `learn`.
+The first `learn` makes the model file.
 """)
     run(f"foro learn birds.foro week-1 --backbone {BACKBONE}")
     say("## A week later: twenty more\n\nNothing of the first week is needed again, and nothing of it is lost.")
     run("foro learn birds.foro week-2", "foro info birds.foro")
-    say("What is known already is not learned twice, so that a folder that has grown can simply be taught again.")
+    say("Images that are known already are not learned twice, so when a folder has grown, simply teach it again.")
     run("foro learn birds.foro week-2")
     say("""
 ## How good is it?
 
-On images that it has never seen: first those of the first week, then those of the second. Both compete with all forty
-species.
+These are images that it has never seen: first of the species of the first week, then of the second. Each time it
+chooses among all forty species.
 """)
     run("foro evaluate birds.foro test-1", f"foro evaluate birds.foro test-2 --confusion {PICTURE}")
     say(f"![Confusion matrix of the second twenty birds]({PICTURE})")
     say("""
-Ask it for single images. The confidence means something: of all answers with about 80 %, about 80 % should be right;
-`--html` shows how well that holds.
+Ask about single images. The confidence means something: of all answers with about 80 %, about 80 % should be right, and
+`foro evaluate --html` shows how well that holds.
 """)
     run(f"foro predict birds.foro {' '.join(asked)} --top 3", f"foro predict birds.foro {asked[0]} --json")
-    say("## Forget one\n\nThe label is never predicted again, until `foro forget --undo`.")
+    say("## Forget one\n\nThe label is not predicted any more, until `foro forget --undo`.")
     run(f"foro forget birds.foro {forgotten}", "foro evaluate birds.foro test-1")
-    say("## Undo\n\nTakes the last change back, whatever it was, and typed again the one before.")
+    say("""
+## Undo
+
+`undo` takes back the last change, whatever it was. Run it again to take back the one before.
+""")
     run("foro undo birds.foro")
     say("""
 ## Merge with a model that was taught elsewhere
 
-Somebody else teaches ten other birds, with the same backbone and projection (`--like`). Merged, the two models are
-the one that would have learned everything. `--dry-run` says beforehand what would be learned, skipped and new, and what
-looks like a mistake.
+Somebody else teaches ten other birds, with the same backbone and projection (`--like`). Merging the two gives the model
+that would have learned everything. `--dry-run` says beforehand what would be learned, what would be skipped, what is
+new, and what looks like a mistake.
 """)
     run(
         "foro learn harbour.foro elsewhere --like birds.foro --dry-run",
@@ -125,16 +129,20 @@ looks like a mistake.
     say("""
 ## Keep it in order
 
-A label can be called something else; if the new name is known too, both become one class, as if learned so from the
-start. `--verify` reads the whole file and compares every array with its checksum, which is also done before anything is
-learned on top of it.
+`rename` changes a label; if the new name is known too, both become one class, as if they had been learned that way.
+`--verify` reads the whole file and compares every array with its checksum, which also happens before anything more is
+learned.
 """)
     run(f"foro rename harbour.foro {renamed} 'a bird of the harbour'", "foro info harbour.foro --verify --log 1")
-    say("## Take it anywhere\n\nOne ONNX graph, from the bytes of an image to probabilities, checked after writing:")
+    say("""
+## Take it anywhere
+
+`export` writes one ONNX graph, from the bytes of an image to probabilities, and checks it:
+""")
     run("foro export all.foro birds.onnx --check test-3", "foro export all.foro birds.safetensors")
     say("""
-Any program with an ONNX runtime can use it: the metadata of the file tell how to prepare an image, step by step. In
-Python, without FoRo, that is ([ask.py](ask.py)):
+Any program with an ONNX runtime can use it: the metadata of the file says how to prepare an image, step by step. In
+Python, without FoRo ([ask.py](ask.py)):
 """)
     guide.text.append(f"```python\n{ASK}```")
     (guide.folder / "ask.py").write_text(ASK)
@@ -142,11 +150,11 @@ Python, without FoRo, that is ([ask.py](ask.py)):
     say("""
 ## More
 
-`foro --help` lists all commands, and `foro COMMAND --help` has examples of each. Each takes `--json`, for scripts. An
-exit code of 0 says that all went well, 1 that some images could not be read and were skipped, 2 that nothing was done
-because something is wrong with what was given, 3 that all was done but the model file could not be written.
-`foro --install-completion` lets your shell complete commands and options. The same verbs are there
-[in Python](python.md).
+`foro --help` lists all commands, and `foro COMMAND --help` has examples of each. For scripts, every command but
+`serve` takes `--json`, and the exit code is 0 if all went well, 1 if some images could not be read and were skipped, 2
+if nothing was done because something is wrong with what was given, and 3 if all was done but the model file could not
+be written.
+`foro --install-completion` lets your shell complete commands and options. The same can be done [in Python](python.md).
 """)
 
 

@@ -11,6 +11,7 @@ import posixpath
 import re
 import tempfile
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from mkdocs.structure.files import File
 OPTIONAL = ("foro.sklearn.ForwardOnlyClassifier", "foro.client.Client", "foro.client.AsyncClient")
 """Classes that need an extra, and have modules of their own."""
 ROOT = Path(__file__).resolve().parents[1]
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+UNBROKEN = r'<span class="option">\g<0></span>'
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?![a-z]+:|#)([^)#]+)(#[^)]*)?\)")
 
 
@@ -62,6 +65,15 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     return LINK.sub(mended, markdown)
 
 
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    """Marks the options in inline code, which a browser would break at their dashes."""
+
+    def marked(code: re.Match[str]) -> str:
+        return OPTION.sub(UNBROKEN, code[0])
+
+    return re.sub(r"<code>[^<\n]*</code>", marked, html)
+
+
 def commands_page() -> str:
     """Every command with its help, examples, arguments and options."""
     from typer.main import get_command
@@ -74,9 +86,12 @@ def commands_page() -> str:
     lines = [
         "# Commands",
         "",
-        "Made from the commands themselves: `foro COMMAND --help` says the same. Exit codes:",
+        "Made from the commands themselves: `foro COMMAND --help` prints the same. Exit codes:",
         "",
-        *(re.sub(r"^(\d+)", r"- `\1`", code) for code in re.split(r", (?=\d)", EXIT_CODES.partition(": ")[2])),
+        *(
+            re.sub(r"^(\d+) (.*?)\.?$", r"- `\1`: \2", code)
+            for code in re.split(r", (?=\d)", EXIT_CODES.partition(": ")[2])
+        ),
     ]
     for purpose, names in COMMANDS.items():
         lines += ["", f"## {purpose}"]
@@ -86,12 +101,18 @@ def commands_page() -> str:
 
 
 def _command(command: Any, parent: Any, name: str, level: int) -> Iterator[str]:
+    from foro.cli.experiment import StudyCommand
+    from foro.research.studies.all_studies import STUDIES
+
     context = command.context_class(command, info_name=name.split()[-1], parent=parent)
     text, _, examples = (command.help or "").replace("\b\n", "").partition("Examples:")
     yield from ("", f"{'#' * level} {name}", "", f"`{' '.join(command.get_usage(context).split()[1:])}`", "")
-    yield "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+    yield OPTION.sub(r"`\g<0>`", "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n")))
     if examples.strip():
         yield from ("", "```sh", *(line.strip() for line in examples.splitlines() if line.strip()), "```")
+    if isinstance(command, StudyCommand):
+        yield ""
+        yield from (f"- `{each.name}`: {each.number}, {each.title}" for each in STUDIES if each.kind == command.name)
     rows = [each for each in (param.get_help_record(context) for param in command.params) if each]
     if rows and not hasattr(command, "commands"):
         yield from ("", "| | |", "|---|---|")
@@ -103,7 +124,8 @@ def _command(command: Any, parent: Any, name: str, level: int) -> Iterator[str]:
 def _cell(text: str) -> str:
     """Plain text as Markdown inside a cell of a table; a default that was given as words stands in parentheses."""
     plain = re.sub(r"\[default: \(([^()]*)\)\]", r"[default: \1]", " ".join(text.split()))
-    return re.sub(r"[<>|*_`\[\]]", lambda found: f"&#{ord(found[0])};{'<wbr>' * (found[0] == '|')}", plain)
+    escaped = re.sub(r"[<>|*_`\[\]]", lambda found: f"&#{ord(found[0])};{'<wbr>' * (found[0] == '|')}", plain)
+    return OPTION.sub(UNBROKEN, escaped)
 
 
 def python_page() -> str:
@@ -113,10 +135,25 @@ def python_page() -> str:
     classes = sorted((name for name in foro.__all__ if name[0].isupper()), key=lambda name: name != "Learner")
     functions = [name for name in foro.__all__ if name not in classes]
     lines = ["# Python", "", "What `import foro` offers, and what needs an extra: `foro.sklearn` and `foro.client`."]
-    lines += ["[By example](../python.md)."]
-    lines += ["", "## Classes", *(f"\n::: foro.{name}" for name in classes), *(f"\n::: {name}" for name in OPTIONAL)]
+    lines += ["[The same in Python](../python.md) has examples."]
+    lines += ["", "## Classes"]
+    for name in classes:
+        lines += _settings() if name == "LearnerConfig" else ["", f"::: foro.{name}"]
+    lines += [f"\n::: {name}" for name in OPTIONAL]
     lines += ["", "## Functions", *(f"\n::: foro.{name}" for name in functions)]
     return "\n".join(lines) + "\n"
+
+
+def _settings() -> list[str]:
+    """``LearnerConfig`` with a table of its settings; its signature would have them in the words of the source."""
+    from foro import LearnerConfig
+
+    whole = "    options: {show_signature: false, separate_signature: false, members: false, heading: LearnerConfig}"
+    part = "    options: {heading_level: 4}"
+    lines = ["", "::: foro.LearnerConfig", whole, "", "| Setting | Default | What it does |", "|---|---|---|"]
+    for each in fields(LearnerConfig):
+        lines.append(f"| <code>{each.name}</code> | <code>{each.default}</code> | {_cell(each.metadata['help'])} |")
+    return [*lines, *(f"\n::: foro.LearnerConfig.{name}\n{part}" for name in ("from_preset", "as_dict"))]
 
 
 def http_page() -> str:
@@ -127,7 +164,7 @@ def http_page() -> str:
         "",
         description["info"]["description"],
         "",
-        "The service says the same of itself at `/docs` and,",
+        "A running service has this description at `/docs` and,",
     ]
     lines += ["for programs, at `/openapi.json`. [Serving](../serving.md) has examples with curl."]
     for path, entries in description["paths"].items():
@@ -142,7 +179,7 @@ def http_page() -> str:
                     lines += ["", *_json(content["example"])]
             told = entry["responses"].get("200", {}).get("content", {}).get("application/json", {}).get("example")
             if told is not None:
-                lines += ["", "Answers", "", *_json(told)]
+                lines += ["", "Answers with", "", *_json(told)]
             lines += ["", *(f"- `{status}` {each['description']}" for status, each in entry["responses"].items())]
     return "\n".join(lines) + "\n"
 
@@ -175,5 +212,7 @@ async def _description() -> dict[str, Any]:
 def glossary_page() -> str:
     """The words of CONTRIBUTING.md."""
     return (
-        "# Glossary\n\n" + text_of("CONTRIBUTING.md").partition("\n## Words\n")[2].partition("\n## ")[0].strip() + "\n"
+        "# Glossary\n\nSymbols are those of the paper and of [How it works](how-it-works.md).\n\n"
+        + text_of("CONTRIBUTING.md").partition("\n## Words\n")[2].partition("\n## ")[0].strip()
+        + "\n"
     )
