@@ -19,6 +19,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -189,6 +190,8 @@ SMALL = (
 ABOUT = f"""{MADE} The backbone is a ViT-Ti/16, pre-trained on ImageNet-21k and fine-tuned on ImageNet-1k: accuracies
 are not the paper's, which has a ViT-B/16 and all images.
 
+- T is the number of tasks that the classes come in, A the average accuracy over all tasks after the last one, and F the
+  average forgetting: how much of its best accuracy a task has lost by then. Both are in per cent.
 - `kem` is FoRo as `foro learn` uses it: tokens of several layers, γ by cross-validation, nothing evolved; `kem-cls`
   reads the last CLS alone; `foro` also evolves gains on the first task and keeps them if they help on what the search
   has not seen.
@@ -236,7 +239,10 @@ def was_run(section: Section) -> bool:
 def text_of(section: Section) -> list[str]:
     """A section of a page, with its picture if it is a figure."""
     table = TABLES / f"{section.name}.md"
-    command = shlex.join(["foro", "experiment", *section.arguments(DATA)])
+    whole = shlex.join(["foro", "experiment", *section.arguments(DATA)])
+    options = whole.replace(" ", "\0").replace("\0--", " --")  # lines end before an option only
+    lines = textwrap.wrap(options, 100, break_long_words=False, break_on_hyphens=False)
+    command = " \\\n    ".join(lines).replace("\0", " ")
     _, _, body = table.read_text().partition("\n")  # without its own heading
     parts = [f"## {section.title}", section.words, f"```sh\n{command}\n```", body.strip()]
     picture = table.with_suffix(".png")
