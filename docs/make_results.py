@@ -184,8 +184,8 @@ MADE = (
     "what it printed. The data are subsets, as the notes under each table say."
 )
 SMALL = (
-    "Most are of nano, which is small and sees few pixels: what can be compared is the order of the methods and what a "
-    "setting changes."
+    "Those with nano in their heading are of the embedded backbone, which is small and sees few pixels: what can be "
+    "compared is the order of the methods and what a setting changes."
 )
 ABOUT = f"""{MADE} The backbone is a ViT-Ti/16, pre-trained on ImageNet-21k and fine-tuned on ImageNet-1k: accuracies
 are not the paper's, which has a ViT-B/16 and all images.
