@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from foro.evaluation.doubts import TYPICAL_NOISE, Doubts, gain_of_more
 from foro.types import Float64
+from foro.util import newton
 
 CLASSES = 8
 
@@ -46,6 +50,26 @@ def test_distances_that_say_more_than_scores_count_more() -> None:
     for one, other in ((scores, -useless), (useless, -scores)):
         found = Doubts.fit(given, one, other)
         assert wrong[found.order[: wrong.sum()]].mean() > 0.8
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_fitted_is_as_likely_as_what_scipy_finds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+
+    def both(loss: Any, derivatives: Any, first: Float64, least: Float64, most: Float64, longest: float) -> Float64:
+        found = newton.minimum(loss, derivatives, first, least, most, longest)
+        bounds = [*zip(least, most, strict=True)]
+        expected = loss(np.asarray(minimize(loss, first, method="L-BFGS-B", bounds=bounds).x))
+        compared.append(loss(found) <= expected + 1e-6 * abs(expected))
+        return found
+
+    monkeypatch.setattr("foro.evaluation.doubts.minimum", both)
+    useless = np.random.default_rng(seed).standard_normal((600, CLASSES))
+    for samples, share in ((3, 0.0), (40, 0.2), (600, 0.05)):
+        scores, _, given = noisy(samples, share, seed)
+        for distances in (None, 1 - scores, useless[:samples]):
+            Doubts.fit(given, scores, distances)
+    assert compared == [True] * 9
 
 
 def test_a_few_images_do_not_change_what_is_assumed() -> None:

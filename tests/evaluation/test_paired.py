@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from foro.evaluation import Comparison, Evaluation
 from foro.types import Label
@@ -38,6 +39,13 @@ def test_the_test_is_that_of_a_fair_coin(only_first: int, only_second: int, expe
     first = ["a"] * only_first + ["b"] * only_second + ["a"] * 10
     second = ["b"] * only_first + ["a"] * only_second + ["a"] * 10
     assert compared([*truth], [*first], [*second]).p_value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("only_first", "only_second"), [(3, 9), (20, 21), (700, 400), (2500, 2600)])
+def test_the_test_is_the_one_of_scipy(only_first: int, only_second: int) -> None:
+    images = only_first + only_second
+    found = compared(["a"] * images, ["a"] * only_first + ["b"] * only_second, ["b"] * only_first + ["a"] * only_second)
+    assert found.p_value == pytest.approx(binomtest(only_first, images).pvalue, rel=1e-9)
 
 
 def test_a_number_and_its_text_are_the_same_answer() -> None:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
-from foro.heads.familiarity import Coefficients, Familiarity
+from foro.heads.familiarity import KEPT, Coefficients, Familiarity
 from foro.heads.ridge import KnowledgeEncoder
-from foro.heads.ridge.moments import Moments, _keeping, class_left_out_scores
+from foro.heads.ridge.moments import STUDENT, Moments, _keeping, class_left_out_scores
 from foro.types import Float64
 
 FEATURES = 6
@@ -32,6 +33,14 @@ def told(encoder: KnowledgeEncoder, X: Float64) -> Float64:
     familiarity = encoder.familiarity()
     assert familiarity is not None
     return familiarity.unknown(X, encoder.scores(X))
+
+
+def test_the_quantiles_are_those_of_student_and_no_more_are_needed() -> None:
+    freedom = np.arange(1, len(STUDENT) + 1)
+    assert np.allclose(STUDENT, stdtrit(freedom, KEPT), atol=1e-7)
+    few = Coefficients(1.0, 0.0, 0.0)
+    for samples in range(1, 40):
+        _keeping(few, np.random.default_rng(0).standard_normal((samples, 2)))
 
 
 @pytest.mark.parametrize("classes", [1, 2, 5, 8])

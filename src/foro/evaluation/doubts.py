@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foro.types import Float64
+from foro.util.newton import by_differences, minimum
 
 TYPICAL_NOISE, NOISE_WEIGHT = 0.05, 20.0
 """Share of wrong labels that is assumed, with the weight of so many images, before any image is looked at."""
@@ -44,9 +45,6 @@ class Doubts:
 
         The weights and the share of wrong labels are those under which the labels as given are the most likely.
         """
-        from scipy.optimize import minimize
-        from scipy.special import log_softmax
-
         parts = [scores] if distances is None else [scores, -distances]
         parts = [each / max(float(each.std(axis=1).mean()), LEAST) for each in parts]
         some = np.linspace(0, len(given) - 1, min(len(given), MOST_FITTED)).astype(np.int64)
@@ -54,7 +52,8 @@ class Doubts:
 
         def logs(weights: Float64, parts: list[Float64]) -> Float64:
             total = sum(np.exp(weight) * each for weight, each in zip(weights, parts, strict=True))
-            return np.asarray(log_softmax(total, axis=1))
+            total -= total.max(axis=1, keepdims=True)
+            return np.asarray(total - np.log(np.exp(total).sum(axis=1, keepdims=True)))
 
         def loss(found: Float64) -> float:
             right = np.exp(logs(found[:-1], few)[rows, given[some]])
@@ -64,8 +63,8 @@ class Doubts:
             return -float(likely + NOISE_WEIGHT * prior)
 
         first = np.array([0.0] * len(parts) + [np.log(TYPICAL_NOISE / (1 - TYPICAL_NOISE))])
-        bounds = [(-6.0, 6.0)] * len(parts) + [(-9.0, 0.0)]
-        found = minimize(loss, first, method="L-BFGS-B", bounds=bounds).x
+        least, most = (np.array([each] * len(parts) + [noise]) for each, noise in ((-6.0, -9.0), (6.0, 0.0)))
+        found = minimum(loss, by_differences(loss), first, least, most, longest=1.0)
         return cls(given, np.exp(logs(found[:-1], parts)), float(1 / (1 + np.exp(-found[-1]))))
 
     @cached_property

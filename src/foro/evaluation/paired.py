@@ -56,10 +56,11 @@ class Comparison:
         Images that both are right or both are wrong about say nothing of that; of the others each model would be right
         about half, as a coin falls.
         """
-        from scipy.stats import binomtest
-
-        decisive = self.only_first + self.only_second
-        return float(binomtest(self.only_first, decisive).pvalue) if decisive else 1.0
+        decisive, ways, falls = self.only_first + self.only_second, 0, 1
+        for heads in range(min(self.only_first, self.only_second) + 1):
+            ways += falls  # of the 2ⁿ ways in which n coins fall, those with so many heads
+            falls = falls * (decisive - heads) // (heads + 1)
+        return min(1.0, 2 * ways / (1 << decisive))
 
     @cached_property
     def differences(self) -> list[Difference]:

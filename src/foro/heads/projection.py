@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -16,7 +17,7 @@ from foro.util.parallel import spread
 from foro.util.threads import one_blas_thread
 
 LARGEST = 46_340
-"""Largest width M: LAPACK counts the M (M + 1) / 2 numbers of a packed matrix in 32 bits."""
+"""Largest width M: of more, the M (M + 1) / 2 numbers of a packed matrix do not fit into 8 GB."""
 
 CHUNK = 2048
 """Columns of W_rp that a thread holds in float64 at once."""
@@ -39,9 +40,7 @@ def _relu(x: Float64) -> Float64:
 
 
 def _gelu(x: Float64) -> Float64:
-    from scipy.special import ndtr  # on first use: the others need no scipy
-
-    x *= ndtr(x)
+    x *= np.vectorize(math.erfc, otypes=[float])(x / -math.sqrt(2)) / 2  # exact, but slower than the others
     return x
 
 
