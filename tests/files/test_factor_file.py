@@ -9,7 +9,7 @@ import pytest
 
 from foro import KnowledgeEncoder
 from foro.files.factor_file import keep_factor, offer_factor
-from foro.heads.ridge import solver
+from foro.heads.ridge import cholesky, solver
 
 SIZE = 96
 
@@ -50,12 +50,16 @@ def test_one_more_sample_needs_no_factorisation_and_is_the_same(stored: tuple[Pa
     assert path.with_name("m.foro.factor").stat().st_mtime_ns == written  # it is not new
 
 
-@pytest.mark.parametrize("harm", ["missing", "cut", "flipped", "other statistics"])
-def test_without_the_right_factor_it_is_computed(stored: tuple[Path, KnowledgeEncoder], harm: str) -> None:
+@pytest.mark.parametrize("harm", ["missing", "cut", "flipped", "other statistics", "other layout"])
+def test_without_the_right_factor_it_is_computed(
+    stored: tuple[Path, KnowledgeEncoder], harm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, encoder = stored
     file = path.with_name("m.foro.factor")
     if harm == "missing":
         file.unlink()
+    elif harm == "other layout":
+        monkeypatch.setattr(cholesky, "LAYOUT", cholesky.LAYOUT + 1)
     elif harm == "other statistics":
         encoder.absorb(np.random.default_rng(2).standard_normal((100, 8)), [1] * 100)
         encoder = _again(encoder)

@@ -25,6 +25,11 @@ def test_packed_matrix_is_the_dense_one(size: int) -> None:
     assert np.allclose(cholesky.solve(factor, size, right), np.linalg.solve(dense + 0.5 * np.eye(size), right))
 
 
+def test_rows_must_lie_one_after_another() -> None:
+    with pytest.raises(ValueError, match="C-contiguous"):
+        packed.add_rows(packed.zeros(3), np.zeros((3, 3)).T[:2])
+
+
 @pytest.mark.parametrize("size", [2, 9, 64, 101])
 def test_strips_make_the_same_matrix_however_many_threads_there_are(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(size)
@@ -38,7 +43,12 @@ def test_strips_make_the_same_matrix_however_many_threads_there_are(size: int, m
         return [matrix, cholesky.solve(factor, size, right), cholesky.squared_norms(factor, size, rows)]
 
     whole = everything()
-    for module, name, width in ((packed, "STRIP", 8), (cholesky, "TILE", 5), (cholesky, "SOLVED", 2)):
+    for module, name, width in (
+        (packed, "STRIP", 8),
+        (cholesky, "TILE", 5),
+        (cholesky, "SMALL", 2),
+        (cholesky, "SOLVED", 2),
+    ):
         monkeypatch.setattr(module, name, width)
     cut = []
     for threads in (1, 3):

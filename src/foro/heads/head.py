@@ -212,10 +212,10 @@ class Head(ABC):
         """The calibrated probability of each of ``labels`` (n, c) for features X (n, d)."""
         return probabilities(self.scores(X), self.sharpness)
 
-    def blocks(self, features: Float64) -> Iterator[Float64]:
+    def blocks(self, features: Float64, size: int = BLOCK) -> Iterator[Float64]:
         """Projected features, a block of rows at a time: memory does not grow with the number of samples."""
-        for start in range(0, len(features), BLOCK):
-            block = features[start : start + BLOCK]
+        for start in range(0, len(features), size):
+            block = features[start : start + size]
             yield block if self.projection is None else self.projection(block)
 
     def known_as(self, labels: object) -> list[Label]:

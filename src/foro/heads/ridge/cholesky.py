@@ -1,7 +1,8 @@
 """The Cholesky factor U of a packed matrix + shift · I = UᵀU, in square tiles that lie one after another.
 
 Tiles are what threads compute side by side, and no digit depends on their number; of a large factor, which lies on the
-disk, memory holds the few that are being worked on.
+disk, memory holds the few that are being worked on. A tile on the diagonal has its inverse in its place: only to solve
+with it is ever needed, and products are what NumPy gives.
 """
 
 from __future__ import annotations
@@ -12,13 +13,22 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from foro.heads.ridge import lapack, packed
+from foro.heads.ridge import packed
 from foro.types import Float64
 from foro.util import large_arrays
 from foro.util.threads import one_blas_thread
 
+LAYOUT = 2
+"""What is in the tiles, and where; a stored factor of another layout is of no use."""
+
 TILE = 512
 """Rows and columns of a tile."""
+
+SMALL = 64
+"""Rows of a triangle that is inverted like any other matrix."""
+
+DEEP = 2
+"""Rows of tiles that are multiplied at once: the deeper a product, the less its subtraction costs beside it."""
 
 SOLVED = 64
 """Right-hand sides that a thread solves at once."""
@@ -44,19 +54,15 @@ def factorise(matrix: Float64, size: int, shift: float, out: Float64) -> bool:
         for row, column in places:
             tile = tiles[row, column]
             block = packed.block(matrix, size, *tiles.span(row), *tiles.span(column))
-            tile[:] = block if row < column else np.triu(block) + shift * np.eye(len(block))
+            tile[:] = block if row < column else block + shift * np.eye(len(block))
         large_arrays.release(matrix)
 
     def scale(number: int, column: int) -> None:
-        _substitute(tiles[number, number], tiles[number, column], b"T")
+        tiles[number, column][:] = tiles[number, number].T @ tiles[number, column]
 
-    def update(number: int, row: int, column: int) -> None:
-        left, right, tile = tiles[number, row], tiles[number, column], tiles[row, column]
-        if row == column:
-            (depth, width) = left.shape
-            lapack.call("dsyrk", b"U", b"T", width, depth, -1.0, left, depth, 1.0, tile, width)
-        else:
-            _subtract(left, right, tile, b"T")
+    def update(above: range, row: int, column: int) -> None:
+        tile = tiles[row, column]
+        tile -= tiles.stacked(above, row).T @ tiles.stacked(above, column)
 
     def compute(strips: Iterator[Callable[[], None]]) -> None:
         packed.run([*strips], out)
@@ -67,12 +73,17 @@ def factorise(matrix: Float64, size: int, shift: float, out: Float64) -> bool:
     trailing = ([(row, column) for row in range(column + 1)] for column in range(len(halves), count))
     compute(partial(fill, places) for part in (leading, trailing) for places in part)
     for number in range(count):
+        begun, later = range(number - number % DEEP, number + 1), range(number + 1, count)
+        compute(partial(update, begun[:-1], number, column) for column in range(number, count) if begun[:-1])
         corner = tiles[number, number]
-        if not packed.positive(lapack.call("dpotrf", b"U", len(corner), corner, len(corner), info=True)):
+        try:
+            lower = np.linalg.cholesky(corner.T)  # which looks at one triangle only
+        except np.linalg.LinAlgError:  # not positive definite
             return False
-        later = range(number + 1, count)
+        corner[:] = _inverse(lower.T)
         compute(partial(scale, number, column) for column in later)
-        compute(partial(update, number, row, column) for column in later for row in range(number + 1, column + 1))
+        if len(begun) == DEEP:
+            compute(partial(update, begun, row, column) for column in later for row in range(number + 1, column + 1))
     large_arrays.release(out)
     return True
 
@@ -80,15 +91,15 @@ def factorise(matrix: Float64, size: int, shift: float, out: Float64) -> bool:
 @one_blas_thread
 def solve(factor: Float64, size: int, right: Float64) -> Float64:
     """(UᵀU)⁻¹ right for right of shape (M, k)."""
-    solution: Float64 = np.array(right, order="F")
+    solution: Float64 = np.array(right.T, order="C")
     tiles = _Tiles(factor, size)
 
-    def columns(start: int, stop: int) -> None:
-        _forward(tiles, solution[:, start:stop])
-        _backward(tiles, solution[:, start:stop])
+    def some(start: int, stop: int) -> None:
+        _forward(tiles, solution[start:stop])
+        _backward(tiles, solution[start:stop])
 
-    packed.run(packed.strips(columns, 0, solution.shape[1], SOLVED), factor)
-    return solution
+    packed.run(packed.strips(some, 0, len(solution), SOLVED), factor)
+    return np.asarray(solution.T)
 
 
 @one_blas_thread
@@ -97,17 +108,17 @@ def squared_norms(factor: Float64, size: int, rows: Float64) -> Float64:
     norms = np.empty(len(rows))
     tiles = _Tiles(factor, size)
 
-    def columns(start: int, stop: int) -> None:
-        right = np.array(rows[start:stop].T, order="F")
-        _forward(tiles, right)
-        norms[start:stop] = (right**2).sum(axis=0)
+    def some(start: int, stop: int) -> None:
+        solved = np.array(rows[start:stop], order="C")
+        _forward(tiles, solved)
+        norms[start:stop] = (solved**2).sum(axis=1)
 
-    packed.run(packed.strips(columns, 0, len(rows), SOLVED), factor)
+    packed.run(packed.strips(some, 0, len(rows), SOLVED), factor)
     return norms
 
 
 class _Tiles:
-    """The tiles of the upper triangle, column by column; below the diagonal of those on it are zeros."""
+    """The tiles of the upper triangle, column by column; below the diagonal of those on it are zeros at the end."""
 
     def __init__(self, factor: Float64, size: int) -> None:
         self.factor = factor
@@ -118,10 +129,15 @@ class _Tiles:
         return len(self._edges) - 1
 
     def __getitem__(self, place: tuple[int, int]) -> Float64:
-        (top, bottom), (left, right) = (self.span(number) for number in place)
+        row, column = place
+        return self.stacked(range(row, row + 1), column)
+
+    def stacked(self, rows: range, column: int) -> Float64:
+        """Some tiles of a column, one below another; none are no rows."""
+        (left, right), (top, bottom) = self.span(column), (self._edges[rows.start], self._edges[rows.stop])
         width = right - left
-        before = self._starts[place[1]] + top * width
-        return self.factor[before : before + (bottom - top) * width].reshape((bottom - top, width), order="F")
+        before = self._starts[column]
+        return self.factor[before + top * width : before + bottom * width].reshape(-1, width)
 
     def span(self, number: int) -> tuple[int, int]:
         """The first row or column of a tile, and the one after its last."""
@@ -138,39 +154,31 @@ def _starts(edges: list[int]) -> list[int]:
     return [0, *accumulate((stop - start) * stop for start, stop in pairwise(edges))]
 
 
-def _forward(tiles: _Tiles, right: Float64) -> None:
-    """right = U⁻ᵀ right, in place."""
+def _inverse(upper: Float64) -> Float64:
+    """The inverse of an upper triangle, by halves: NumPy has none that knows of the zeros."""
+    if len(upper) <= SMALL:
+        return np.triu(np.linalg.inv(upper))
+    half, out = len(upper) // 2, np.zeros(upper.shape)
+    out[:half, :half], out[half:, half:] = _inverse(upper[:half, :half]), _inverse(upper[half:, half:])
+    out[:half, half:] = -out[:half, :half] @ upper[:half, half:] @ out[half:, half:]
+    return out
+
+
+def _forward(tiles: _Tiles, rows: Float64) -> None:
+    """Each of the rows h (k, M) becomes U⁻ᵀh, in place."""
     for column in range(len(tiles)):
-        mine = right[slice(*tiles.span(column))]
-        for row in range(column):
-            _subtract(tiles[row, column], right[slice(*tiles.span(row))], mine, b"T")
-        _substitute(tiles[column, column], mine, b"T")
+        start, stop = tiles.span(column)
+        mine = rows[:, start:stop]
+        mine -= rows[:, :start] @ tiles.stacked(range(column), column)
+        mine[:] = mine @ tiles[column, column]
         large_arrays.release(tiles.factor)
 
 
-def _backward(tiles: _Tiles, right: Float64) -> None:
-    """right = U⁻¹ right, in place."""
+def _backward(tiles: _Tiles, rows: Float64) -> None:
+    """Each of the rows h (k, M) becomes U⁻¹h, in place."""
     for column in range(len(tiles))[::-1]:
-        mine = right[slice(*tiles.span(column))]
-        _substitute(tiles[column, column], mine, b"N")
-        for row in range(column):
-            _subtract(tiles[row, column], mine, right[slice(*tiles.span(row))], b"N")
+        start, stop = tiles.span(column)
+        mine, before = rows[:, start:stop], rows[:, :start]
+        mine[:] = mine @ tiles[column, column].T
+        before -= mine @ tiles.stacked(range(column), column).T
         large_arrays.release(tiles.factor)
-
-
-def _subtract(left: Float64, right: Float64, out: Float64, flip: bytes) -> None:
-    """out −= left right (flip N) or leftᵀ right (T)."""
-    (height, width), depth = out.shape, len(right)
-    given = flip, b"N", height, width, depth, -1.0, left, len(left), right, _stride(right), 1.0, out, _stride(out)
-    lapack.call("dgemm", *given)
-
-
-def _substitute(corner: Float64, right: Float64, flip: bytes) -> None:
-    """right = corner⁻¹ right (flip N) or corner⁻ᵀ right (T)."""
-    given = *right.shape, 1.0, corner, len(corner), right, _stride(right)
-    lapack.call("dtrsm", b"L", b"U", flip, b"N", *given)
-
-
-def _stride(columns: Float64) -> int:
-    """Numbers from one column to the next."""
-    return max(len(columns), columns.strides[1] // columns.itemsize)

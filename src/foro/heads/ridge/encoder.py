@@ -13,7 +13,7 @@ from foro.config import LearnerConfig, Regularisation, check_regularisation
 from foro.errors import InputError, NeverLearnedError
 from foro.heads.copies import find_copies
 from foro.heads.familiarity import FEW, Coefficients, Familiarity
-from foro.heads.head import Estimate, Head, LeftOut
+from foro.heads.head import BLOCK, Estimate, Head, LeftOut
 from foro.heads.projection import Block, RandomProjection
 from foro.heads.ridge.confidence import Confidence
 from foro.heads.ridge.encoder_state import encoder_state, read_encoder
@@ -155,9 +155,10 @@ class KnowledgeEncoder(Head):
         for name in names:
             known.setdefault(name, len(known))
         classes = np.array([known[name] for name in names])
-        blocks = self.blocks(features)
         with uninterrupted():
             self._statistics.reserve(len(known), len(names))
+            # The packed matrix is gone through once for each block, which costs more the smaller these are.
+            blocks = self.blocks(features, BLOCK if self._statistics.gram is None else 2 * BLOCK)
             self._solution, self._confidence, self._labels = None, None, list(known)
             self._statistics.add(blocks, classes, features)
             self._reservoir.add(features, names)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from foro.config import check_seed
 from foro.heads.familiarity import Coefficients
@@ -78,7 +77,7 @@ def _classifier(encoder: KnowledgeEncoder) -> Arrays:
     if not statistics.complete or len(statistics.tail) > BLOCK:
         return {"weights": weights.T}
     rows = statistics.tail
-    dual = cho_solve(cho_factor(rows @ rows.T + gamma * np.eye(len(rows))), statistics.tail_targets())
+    dual = np.linalg.solve(rows @ rows.T + gamma * np.eye(len(rows)), statistics.tail_targets())
     encoder._solution = np.asarray(statistics.tail.T @ dual), gamma  # the last digits of what is read again
     return {"dual": dual}
 

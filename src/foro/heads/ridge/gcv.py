@@ -65,7 +65,7 @@ class Spectrum:
     @classmethod
     def of_matrix(cls, gram: Float64, statistics: Statistics, share: float = 1.0) -> Spectrum:
         """Of a dense Gram matrix of the first ``len(gram)`` features."""
-        values, vectors = np.linalg.eigh(gram)  # not SciPy's: other threads go on meanwhile
+        values, vectors = np.linalg.eigh(gram)
         if values[0] < -10 * len(gram) * np.finfo(np.float64).eps * values[-1]:
             raise InputError(NOT_POSITIVE)
         kept = values > values[-1] * NOISE

@@ -1,4 +1,4 @@
-"""Symmetric matrices in LAPACK's rectangular full packed format: half the memory at full BLAS-3 speed.
+"""Symmetric matrices in LAPACK's rectangular full packed format: half the memory at the full speed of matrix products.
 
 A packed matrix of size M is a flat float64 array of M (M + 1) / 2 numbers (``transr='N'``, ``uplo='U'``): columns of
 ``M + 1 - M % 2`` numbers that hold the trailing half of the upper triangle above the transposed leading half.
@@ -15,16 +15,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from foro.heads.ridge import lapack
 from foro.types import Float64
 from foro.util import large_arrays
 from foro.util.parallel import spread
 from foro.util.threads import one_blas_thread
 
 STRIP = 512
-"""Columns of the rectangle that a thread computes at once."""
-
-_FORMAT = b"N", b"U"  # transr, uplo
+"""Columns of the rectangle that a thread computes at once, and of their rows."""
 
 
 def zeros(size: int) -> Float64:
@@ -51,26 +48,32 @@ def trace(packed: Float64, size: int) -> float:
 @one_blas_thread
 def add_rows(packed: Float64, rows: Float64, sign: float = 1.0) -> None:
     """packed += sign · rowsᵀ rows, in place, for C-contiguous rows (k, M)."""
-    count, size = rows.shape
+    size = rows.shape[1]
     if not (rows.flags.c_contiguous and packed.flags.writeable):
         raise ValueError("rows must be C-contiguous, and the packed matrix writeable")
-    if not lapack.by_address():
-        lapack.call("dsfrk", *_FORMAT, b"N", size, count, sign, rows, size, 1.0, packed)
-        return
-    half, stride, x = size // 2, _stride(size), rows.T
+    half, x = size // 2, rows.T
     columns, lower = _columns(packed, size), _leading(packed, size)
 
+    def add(block: Float64, left: Float64, right: Float64, kept: Callable[[Float64], Float64] = np.asarray) -> None:
+        """block += sign · left rightᵀ, or what is kept of the transpose of that, which lies as the columns do."""
+        product = kept(right @ left.T)
+        if sign != 1.0:
+            product *= sign
+        block.T[:] += product
+
     def leading(start: int, stop: int) -> None:
-        left, width = x[start:], stop - start
-        lapack.call("dsyrk", b"L", b"N", width, count, sign, left, size, 1.0, lower[start:, start:], stride)
-        product = half - stop, width, count, sign, x[stop:], size, left, size, 1.0, lower[stop:, start:], stride
-        lapack.call("dgemm", b"N", b"T", *product)
+        mine = x[start:stop]
+        add(lower[start:stop, start:stop], mine, mine, np.triu)
+        for top in range(stop, half, STRIP):
+            bottom = min(top + STRIP, half)
+            add(lower[top:bottom, start:stop], x[top:bottom], mine)
 
     def trailing(start: int, stop: int) -> None:
-        above, right, width = half + start, x[half + start :], stop - start
-        product = above, width, count, sign, x, size, right, size, 1.0, columns[:, start:], stride
-        lapack.call("dgemm", b"N", b"T", *product)
-        lapack.call("dsyrk", b"U", b"N", width, count, sign, right, size, 1.0, columns[above:, start:], stride)
+        above, mine = half + start, x[half + start : half + stop]
+        for top in range(0, above, STRIP):
+            bottom = min(top + STRIP, above)
+            add(columns[top:bottom, start:stop], x[top:bottom], mine)
+        add(columns[above : half + stop, start:stop], mine, mine, np.tril)
 
     # The longest strips first, so that threads end together.
     longest = strips(trailing, 0, size - half, STRIP)[::-1]
@@ -97,8 +100,7 @@ def _diagonal_parts(packed: Float64, size: int) -> Iterator[NDArray[np.intp]]:
 
 def leading_block(packed: Float64, size: int, width: int) -> Float64:
     """The dense leading width × width corner, width ≤ M // 2."""
-    upper: Float64 = np.triu(block(packed, size, 0, width, 0, width))
-    return np.asarray(upper + np.triu(upper, 1).T)
+    return _symmetric(block(packed, size, 0, width, 0, width))
 
 
 def block(packed: Float64, size: int, top: int, bottom: int, left: int, right: int) -> Float64:
@@ -132,8 +134,14 @@ def every_second(packed: Float64, size: int) -> Float64:
 
 def unpack(packed: Float64, size: int) -> Float64:
     """The whole dense matrix (M, M)."""
-    upper = np.empty((size, size), order="F")
-    positive(lapack.call("dtfttr", *_FORMAT, size, packed, upper, size, info=True))
+    whole, half = np.empty((size, size)), size // 2
+    for left, right in ((0, half), (half, size)):
+        whole[:right, left:right] = block(packed, size, 0, right, left, right)
+    return _symmetric(whole)
+
+
+def _symmetric(upper: Float64) -> Float64:
+    """The symmetric matrix of an upper triangle, below whose diagonal stands anything."""
     upper = np.triu(upper)
     return np.asarray(upper + np.triu(upper, 1).T)
 
@@ -166,10 +174,3 @@ def run(strips: list[Callable[[], None]], large: Float64) -> None:
         large_arrays.release(large)
 
     spread(compute, strips)
-
-
-def positive(info: int) -> bool:
-    """Whether LAPACK found the matrix positive definite; an error if it refused its arguments."""
-    if info < 0:
-        raise ValueError(f"LAPACK refused its arguments (info = {info})")
-    return info == 0

@@ -10,10 +10,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from foro.errors import InputError
 from foro.heads.ridge import cholesky, packed
@@ -133,7 +131,7 @@ class Solver:
         if len(statistics.tail):
             self._solve_tail(base)
             along = rows @ base.solved_tail.T
-            leverages -= (along * cho_solve(self._inner(base), along.T).T).sum(axis=1)
+            leverages -= (along * np.linalg.solve(self._inner(base), along.T).T).sum(axis=1)
         return leverages
 
     def keep(self, regularisation: float) -> None:
@@ -156,18 +154,16 @@ class Solver:
         digests = arrays.pop("digests", np.zeros(0))
         if digests.tolist() != [*self._of_what(gamma), _digest(arrays)]:
             return None
-        if arrays["factor"].shape != (cholesky.room(statistics.size),):  # of an earlier version
-            return None
         hashes = arrays["hashes"].reshape(-1, 16)
         numbers = [int.from_bytes(each.tobytes(), "little") for each in hashes]
         leverages = dict(zip(numbers, arrays["leverages"].tolist(), strict=True))
         weights = cholesky.solve(arrays["factor"], statistics.size, self._settled_cross())
         return _Base(statistics.gram_version, gamma, arrays["factor"], weights, leverages=leverages, new=False)
 
-    def _of_what(self, gamma: float) -> tuple[float, float]:
-        """What a factor belongs to: the packed matrix, by its CRC-32, and γ."""
+    def _of_what(self, gamma: float) -> tuple[float, float, float]:
+        """What a factor belongs to: the packed matrix, by its CRC-32, γ, and how this version lays factors out."""
         assert self._statistics.gram is not None
-        return _digest({"gram": self._statistics.gram}), gamma
+        return _digest({"gram": self._statistics.gram}), gamma, cholesky.LAYOUT
 
     def drop(self, number: int) -> None:
         """Forgets a class: the columns of W do not depend on each other."""
@@ -313,7 +309,7 @@ class Solver:
         if not len(rows):
             return weights
         self._solve_tail(base)
-        return np.asarray(weights + base.solved_tail.T @ cho_solve(self._inner(base), targets - rows @ weights))
+        return np.asarray(weights + base.solved_tail.T @ np.linalg.solve(self._inner(base), targets - rows @ weights))
 
     def _solve_tail(self, base: _Base) -> None:
         rows, done = self._statistics.tail, len(base.solved_tail)
@@ -321,10 +317,10 @@ class Solver:
             new = cholesky.solve(base.factor, self._statistics.size, rows[done:].T).T
             base.solved_tail = np.concatenate([base.solved_tail, new]) if done else new
 
-    def _inner(self, base: _Base) -> Any:
-        """Cholesky factor of I + XU."""
+    def _inner(self, base: _Base) -> Float64:
+        """I + XU."""
         rows = self._statistics.tail
-        return cho_factor(np.eye(len(rows)) + rows @ base.solved_tail.T)
+        return np.asarray(np.eye(len(rows)) + rows @ base.solved_tail.T)
 
 
 def _reach(places: list[float]) -> int:
