@@ -8,7 +8,6 @@ work into pieces that a few threads of its own take (``foro.util.parallel``). On
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from contextlib import ContextDecorator
 from typing import Any
@@ -36,18 +35,15 @@ class _OneBlasThread(ContextDecorator):
         self._lock = threading.Lock()
         self._inside = 0
         self._limited: list[tuple[Any, int]] = []  # libraries, and the threads that each had before
-        self._libraries: list[Any] = []
-        self._with_scipy: bool | None = None  # whether it was loaded when the libraries were looked for
+        self._libraries: list[Any] | None = None
 
     def __enter__(self) -> None:
         with self._lock:
             self._inside += 1
-            if self._look() or self._inside == 1:
-                known = [library for library, _ in self._limited]
-                for library in self._libraries:
-                    if library not in known:
-                        self._limited.append((library, library.get_num_threads()))
-                        library.set_num_threads(1)
+            if self._inside == 1:
+                self._limited = [(library, library.get_num_threads()) for library in self._found()]
+                for library, _ in self._limited:
+                    library.set_num_threads(1)
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
@@ -57,17 +53,13 @@ class _OneBlasThread(ContextDecorator):
                     library.set_num_threads(threads)
                 self._limited = []
 
-    def _look(self) -> bool:
-        """Whether there may be libraries that were not there before: SciPy brings a BLAS of its own."""
-        if (scipy := "scipy.linalg" in sys.modules) == self._with_scipy:
-            return False
-        from threadpoolctl import ThreadpoolController  # here for start-up time
+    def _found(self) -> list[Any]:
+        """NumPy's library; what is loaded later computes nothing of ours."""
+        if self._libraries is None:
+            from threadpoolctl import ThreadpoolController  # here for start-up time
 
-        found = ThreadpoolController().select(user_api="blas").lib_controllers
-        known = {library.filepath for library in self._libraries}
-        self._libraries += [library for library in found if library.filepath not in known]
-        self._with_scipy = scipy
-        return True
+            self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+        return self._libraries
 
 
 one_blas_thread = _OneBlasThread()
