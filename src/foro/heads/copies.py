@@ -7,8 +7,13 @@ import numpy as np
 from foro.types import Float64
 
 NEAR = 0.1
-"""Relative distance below which two samples are one image, resized or encoded again. Measured: those are at 0.01 to
-0.1, different images of one species of bird at 0.37 and more."""
+"""Relative distance below which two samples may be one image, resized or encoded again. Measured: those are at 0.01 to
+0.1, different images of one species of bird at 0.17 and more."""
+CLOSE = 0.25
+"""The same, as a part of how far samples are from their mean: a backbone's features may have much in common, so that
+all digits are NEAR. Measured: copies are at 0.03 to 0.25, different digits at 0.28 and more."""
+ENOUGH = 16
+"""Samples from which on their mean says something."""
 MOST_COPIES = 3
 WIDE = 64
 """With fewer features, different samples are that near by chance."""
@@ -25,13 +30,16 @@ def find_copies(features: Float64) -> list[list[int]]:
     if width < WIDE:
         return [[number] for number in range(count)]
     squares = (features**2).sum(axis=1)
+    spread = ((features - features.mean(axis=0)) ** 2).sum(axis=1).mean()
+    one_image = count < ENOUGH or spread < (NEAR / 2) ** 2 * squares.mean()  # for all that can be told
+    most = np.inf if one_image else CLOSE**2 * spread
     groups: list[list[int]] = []
     for start in range(0, count, _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         distances = squares[part, None] + squares - 2 * features[part] @ features.T
         mine = np.arange(len(distances))
         distances[mine, start + mine] = -1.0
-        near = distances <= NEAR**2 * np.maximum(squares[part, None], squares)
+        near = distances <= np.minimum(NEAR**2 * np.maximum(squares[part, None], squares), most)
         groups += [[start + int(row)] for row in mine]
         for row in np.flatnonzero(near.sum(axis=1) > 1):
             others = np.flatnonzero(near[row])

@@ -30,7 +30,7 @@ EDITIONS = {
         "foro-continual/nano-1",
     ),
     "nano@2": Edition(
-        "vit_nano_patch8_96.foro2_tin200", "aa58e24de2341ece8e79939715aca6c2008d529156c8315065360c95c4b251b6"
+        "vit_nano_patch8_96.foro2_tin200", "931863496bce58e38e05f951ae89349e4e36739f9d8c67d5c825a94b94cf2344"
     ),
 }
 """Every edition by its name. A short name such as nano stands for the newest, whose full name is registered below; an
