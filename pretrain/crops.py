@@ -1,4 +1,4 @@
-"""Crop boxes: how they are drawn, and how a batch of images or token maps is cut by them.
+"""Crop boxes: how they are drawn, and how a batch of pictures is cut by them.
 
 A box is (left, top, right, bottom) in units of the side of what it is cut from, so 0 0 1 1 is everything.
 """
@@ -22,14 +22,8 @@ def draw_boxes(n: int, area: tuple[float, float], ratio: float, rng: torch.Gener
     return torch.cat((start, start + sides), 1)
 
 
-def inside(outer: Tensor, inner: Tensor) -> Tensor:
-    """Return, in the units of the image, the boxes `inner` that are given in units of the boxes `outer`."""
-    origin, size = outer[:, :2], outer[:, 2:] - outer[:, :2]
-    return torch.cat((origin + inner[:, :2] * size, origin + inner[:, 2:] * size), 1)
-
-
-def cut(maps: Tensor, boxes: Tensor, side: int, flip: Tensor | None = None, mode: str = "bilinear") -> Tensor:
-    """Cut `maps` (B, C, H, W) by `boxes` (B, 4) to (B, C, side, side), mirrored where `flip` (B,) is true."""
+def cut(pictures: Tensor, boxes: Tensor, side: int, flip: Tensor | None = None) -> Tensor:
+    """Cut pictures (B, C, H, W) in [0, 1] by `boxes` (B, 4) to (B, C, side, side), mirrored where `flip` is true."""
     left, top, right, bottom = (boxes * 2 - 1).unbind(1)
     zero = torch.zeros_like(left)
     half_width = (right - left) / 2
@@ -42,5 +36,6 @@ def cut(maps: Tensor, boxes: Tensor, side: int, flip: Tensor | None = None, mode
         ),
         1,
     )
-    grid = F.affine_grid(theta, [len(maps), maps.shape[1], side, side], align_corners=False)
-    return F.grid_sample(maps, grid, mode=mode, padding_mode="border", align_corners=False)
+    grid = F.affine_grid(theta, [len(pictures), pictures.shape[1], side, side], align_corners=False)
+    found = F.grid_sample(pictures, grid, mode="bicubic", padding_mode="border", align_corners=False)
+    return found.clamp_(0, 1)

@@ -1,4 +1,4 @@
-"""Print the losses of a training run at every tenth of it as a table, and draw all of them.
+"""Print the shares of a training run at every tenth of it as a table, and draw all of them.
 
 python pretrain/curve.py --log pretrain/nano@2/log.jsonl --picture pretrain/nano@2/curve.png
 """
@@ -12,33 +12,38 @@ from statistics import fmean
 
 from matplotlib.figure import Figure
 
-PARTS = ("loss", "cls", "logits", "tokens", "label", "depths")
-NAMES = ("loss", "class token", "logits", "patch tokens", "labels", "earlier blocks")
+PARTS = {
+    "patches": "patch tokens",
+    "cls": "class tokens",
+    "last": "last class token",
+    "logits": "logits",
+}
+Lines = list[dict[str, float]]
 
 
-def table(lines: list[dict[str, float]], rows: int = 10) -> str:
+def table(lines: Lines, rows: int = 10) -> str:
     """Write the processor time and the mean losses of each of `rows` parts of the run, by their last step."""
-    heading = ("up to step", "core-minutes", "of the teacher", "learning rate", *NAMES)
+    heading = ("up to step", "core-minutes", "learning rate", *PARTS.values())
     shown = [heading, ("---:",) * len(heading)]
     for row in range(rows):
         part = lines[len(lines) * row // rows : len(lines) * (row + 1) // rows]
         last = part[-1]
-        minutes = (f"{last[key] / 60:.0f}" for key in ("seconds", "teacher_seconds"))
-        losses = (f"{fmean(line[name] for line in part):.3f}" for name in PARTS)
-        shown.append((f"{last['step']:.0f}", *minutes, f"{last['rate']:.2f}", *losses))
+        losses = ([line[name] for line in part if name in line] for name in PARTS)
+        means = (f"{fmean(each):.3f}" if each else "" for each in losses)
+        shown.append((f"{last['step']:.0f}", f"{last['seconds'] / 60:.0f}", f"{last['rate']:.2f}", *means))
     return "\n".join(f"| {' | '.join(cells)} |" for cells in shown)
 
 
-def draw(lines: list[dict[str, float]]) -> Figure:
-    """Draw each loss against the step, as a part of its first value."""
+def draw(lines: Lines) -> Figure:
+    """Draw each part of the loss against the step."""
     figure = Figure(figsize=(7, 3.6), layout="constrained")
     axes = figure.subplots()
-    for key, name in zip(PARTS, NAMES, strict=True):
-        first = fmean(line[key] for line in lines[:5])
-        smooth = [fmean(line[key] for line in lines[max(0, i - 4) : i + 1]) / first for i in range(len(lines))]
-        axes.plot([line["step"] for line in lines], smooth, label=name, linewidth=2 if key == "loss" else 1)
-    axes.set(xlabel="step", ylabel="part of its value at the start")
-    axes.grid(alpha=0.3)
+    for key, name in PARTS.items():
+        found = [(line["step"], line[key]) for line in lines if key in line]
+        steps, values = zip(*found, strict=True)
+        axes.plot(steps, [fmean(values[max(0, i - 4) : i + 1]) for i in range(len(values))], label=name)
+    axes.set(xlabel="step", ylabel="distance (1: the best constant)", yscale="log", ylim=(None, 2))
+    axes.grid(alpha=0.3, which="both")
     axes.legend(frameon=False, ncols=2)
     return figure
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from forward_pass import forward
+from layers import states
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from sklearn.datasets import load_digits
@@ -68,15 +68,16 @@ def birds(folder: Path, side: int) -> tuple[Tensor, Labels, NDArray[np.bool_]]:
 
 def features(model: VisionTransformer, x: Tensor) -> Groups:
     """Return the readout of pictures `x` (N, 3, H, W): last, earlier class tokens and the mean token, each (N, D)."""
-    side, depth = model.patch_embed.img_size[0], len(model.blocks)
+    side = model.patch_embed.img_size[0]
     found = []
     with torch.inference_mode():
         for part in x.split(128):
             resized = F.interpolate(part, size=(side, side), mode="bicubic", align_corners=False).clamp(0, 1)
-            said = forward(model, resized * 2 - 1, depths=tuple(range(1, depth)))
-            last = F.normalize(said.cls, dim=1) * said.cls.shape[1] ** 0.5
-            earlier = said.depths[:, -5:, 0].unbind(1)
-            means = F.layer_norm(said.depths[:, -2:, 1].sum(1), last.shape[1:])
+            *blocks, after = states(model, resized * 2 - 1)[1:]
+            last = F.normalize(model.norm(after[:, 0]), dim=1) * after.shape[2] ** 0.5
+            earlier = [F.layer_norm(each[:, 0], last.shape[1:]) for each in blocks[-5:]]
+            each_mean = [F.layer_norm(each[:, 1:].mean(1), last.shape[1:]) for each in blocks[-2:]]
+            means = F.layer_norm(torch.stack(each_mean).sum(0), last.shape[1:])
             found.append(torch.stack((last, *earlier, means), 1))
     return list(torch.cat(found).transpose(0, 1).numpy())
 

@@ -1,95 +1,77 @@
-"""What the student is asked for: the teacher's tokens and logits, and the true label."""
+"""What the student is asked for: the teacher's tokens after every block, and at last its logits.
+
+All distances are shares: 1 is the distance of the best constant.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import pairwise
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from forward_pass import Outputs
+from layers import embed, run_block, states
+from pictures import Pictures
 from recipe import Recipe
-from teacher import DEPTHS, DIM, Targets
-from torch import Tensor, nn
+from timm.models.vision_transformer import VisionTransformer
+from torch import Tensor
 
 TEMPERATURE = 2.0
+FLOOR = 0.1
+"""Part of the mean variance below which the variance of a coordinate does not count."""
 
 
-@dataclass(frozen=True)
-class Statistics:
-    """Mean and deviation of every coordinate of the teacher's tokens: (192,), (192,) and (2, 2, 192)."""
+class Distance:
+    """The mean square of differences, each coordinate divided by its variance in a sample (n, D) of what is wanted."""
 
-    cls: tuple[Tensor, Tensor]
-    tokens: tuple[Tensor, Tensor]
-    depths: tuple[Tensor, Tensor]
+    def __init__(self, sample: Tensor) -> None:
+        variance = sample.var(0)
+        weight = 1 / (variance + FLOOR * variance.mean() + 1e-12)
+        self._weight = weight / (variance * weight).mean().clamp(min=1e-6)
 
-
-def measure(targets: Targets, images: int, rows: int = 1000) -> Statistics:
-    """Measure the statistics on `rows` of `images` images, spread evenly, in the first view."""
-    said = targets.look(0, np.linspace(0, images - 1, rows).astype(np.int64))
-    tokens = said.tokens.transpose(0, 1).flatten(1)
-    return Statistics(
-        (said.cls.mean(0), said.cls.std(0)),
-        (tokens.mean(1), tokens.std(1)),
-        (said.depths.mean(0), said.depths.std(0)),
-    )
+    def __call__(self, found: Tensor, wanted: Tensor) -> Tensor:
+        return ((found - wanted).square() * self._weight).mean()
 
 
-def _standardised(x: Tensor, statistics: tuple[Tensor, Tensor]) -> Tensor:
-    mean, deviation = statistics
-    return (x - mean) / deviation
+class Objective:
+    """Compares a student with its teacher; the distances are measured on `pictures`."""
 
+    def __init__(self, teacher: VisionTransformer, pictures: Pictures, recipe: Recipe) -> None:
+        self._teacher, self._recipe = teacher, recipe
+        with torch.inference_mode():
+            known = states(teacher, pictures.large, pictures.keep)
+            last = teacher.norm(known[-1][:, 0])
+        changes = [known[0], *(after - before[:, : after.shape[1]] for before, after in pairwise(known))]
+        self._patches = [[Distance(each[:, 1:].flatten(0, 1)) for each in kind[:-1]] for kind in (changes, known)]
+        self._cls = [[Distance(each[:, 0]) for each in kind[1:]] for kind in (changes, known)]
+        self._last = Distance(last)
 
-class Objective(nn.Module):
-    """The heads that exist only during training, and the loss computed through them.
+    def learn(self, student: VisionTransformer, pictures: Pictures, alone: bool) -> dict[str, float]:
+        """Add the gradients of a step to the student's and return the parts of its loss, as means over blocks.
 
-    The student's predicted class token also goes through the teacher's own frozen classifier, so that the
-    directions which decide between classes weigh more. None of this is part of the exported student.
-    """
+        With `alone` every block is given what enters the teacher's, so that none waits for the ones before it.
+        """
+        with torch.no_grad():
+            wanted = states(self._teacher, pictures.large, pictures.keep)
+        tokens = embed(student, pictures.small, pictures.keep)
+        patch, cls = [self._patches[not alone][0](tokens[:, 1:], wanted[0][:, 1:])], []
+        losses = patch[:]
+        for number, aim in enumerate(wanted[1:]):
+            tokens = run_block(student, number, wanted[number] if alone else tokens)
+            cls.append(self._cls[not alone][number](tokens[:, 0], aim[:, 0]))
+            losses.append(self._recipe.cls_weight * cls[-1])
+            if tokens.shape[1] > 1:
+                patch.append(self._patches[not alone][number + 1](tokens[:, 1:], aim[:, 1:]))
+                losses.append(patch[-1])
+        parts = {"patches": sum(patch) / len(patch), "cls": sum(cls) / len(cls)}
+        if not alone:
+            parts |= self._at_last(student.norm(tokens[:, 0]), self._teacher.norm(wanted[-1][:, 0]))
+            losses += [self._recipe.last_weight * parts["last"], self._recipe.logit_weight * parts["logits"]]
+        loss = torch.stack(losses).sum()
+        loss.backward()
+        return {"loss": loss.item(), **{name: part.item() for name, part in parts.items()}}
 
-    def __init__(self, recipe: Recipe, statistics: Statistics, classifier: nn.Linear, classes: int) -> None:
-        super().__init__()
-        dim = recipe.dim
-        self.to_cls = nn.Linear(dim, DIM)
-        nn.init.eye_(self.to_cls.weight)
-        nn.init.zeros_(self.to_cls.bias)
-        self.to_tokens = nn.Sequential(nn.LayerNorm(dim), nn.Linear(dim, DIM))
-        self.to_label = nn.Linear(dim, classes)
-        self.to_depths = nn.ModuleList(nn.Linear(dim, DIM) for _ in range(2 * len(DEPTHS)))
-        self._statistics = statistics
-        self._classifier = [classifier.weight.detach(), classifier.bias.detach()]
-        self._weights = {
-            "cls": recipe.cls_weight,
-            "logits": recipe.logit_weight,
-            "tokens": recipe.token_weight,
-            "label": recipe.label_weight,
-            "depths": recipe.depth_weight,
-        }
-
-    def forward(self, said: Outputs, wanted: Outputs, labels: Tensor) -> dict[str, Tensor]:
-        """Return the unweighted parts of the loss; tokens are (B, K, D) in `said` and (B, K, 192) in `wanted`."""
-        mean, deviation = self._statistics.cls
-        predicted = self.to_cls(said.cls)
-        logits = F.linear(predicted * deviation + mean, *self._classifier) / TEMPERATURE
-        wanted_logits = F.linear(wanted.cls, *self._classifier) / TEMPERATURE
-        divergence = F.kl_div(
-            logits.log_softmax(1), wanted_logits.log_softmax(1), reduction="batchmean", log_target=True
-        )
-        parts = {
-            "cls": F.smooth_l1_loss(predicted, _standardised(wanted.cls, self._statistics.cls)),
-            "logits": divergence * TEMPERATURE**2,
-            "tokens": F.smooth_l1_loss(
-                self.to_tokens(said.tokens), _standardised(wanted.tokens, self._statistics.tokens)
-            ),
-            "label": F.cross_entropy(self.to_label(said.cls), labels, label_smoothing=0.1),
-        }
-        if said.depths.shape[1]:
-            tokens = said.depths.flatten(1, 2).unbind(1)
-            mapped = torch.stack([head(x) for head, x in zip(self.to_depths, tokens, strict=True)], 1)
-            aims = _standardised(wanted.depths, self._statistics.depths).flatten(1, 2)
-            parts["depths"] = F.smooth_l1_loss(mapped, aims)
-        return parts
-
-    def total(self, parts: dict[str, Tensor]) -> Tensor:
-        """Add the parts of the loss by their weights."""
-        return torch.stack([self._weights[name] * part for name, part in parts.items()]).sum()
+    def _at_last(self, found: Tensor, wanted: Tensor) -> dict[str, Tensor]:
+        """Compare the class tokens after the last norm, and what the teacher's classifier makes of them."""
+        logits, aims = (self._teacher.head(each) / TEMPERATURE for each in (found, wanted))
+        divergence = F.kl_div(logits.log_softmax(1), aims.log_softmax(1), reduction="batchmean", log_target=True)
+        return {"last": self._last(found, wanted), "logits": divergence * TEMPERATURE**2}

@@ -6,6 +6,9 @@ import argparse
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+PATCH, TEACHER_PATCH = 8, 16
+"""Pixels a side of a patch of the student and of the teacher, who looks at the same picture in as many patches."""
+
 
 def _option(default: Any, help: str) -> Any:
     return field(default=default, metadata={"help": help})
@@ -16,53 +19,39 @@ class Recipe:
     """One training run; two runs with equal recipes and data give equal weights."""
 
     seed: int = _option(0, "seed of everything random")
-    steps: int = _option(2_200, "steps of the whole schedule")
-    batch: int = _option(192, "images a step")
-    images: int = _option(88_000, "images trained on, drawn by the seed")
+    steps: int = _option(4_000, "steps of the whole schedule")
+    batch: int = _option(64, "pictures a step")
 
-    side: int = _option(96, "pixels a side that the student looks at")
-    patch: int = _option(8, "pixels a side of a patch of the student")
-    dim: int = _option(192, "width of the student")
-    depth: int = _option(9, "blocks of the student")
-    heads: int = _option(3, "attention heads of the student")
-    registers: int = _option(0, "register tokens of the student")
+    side: int = _option(96, "pixels a side that the student looks at, and half of what the teacher looks at")
+    start: str = _option("", "folder of the weights to start from; empty: from random ones")
 
-    start: str = _option("runs/start", "folder of the weights to start from; empty: from random ones")
+    collage_every: int = _option(3, "one step in so many shows four images side by side; 0: none does")
+    area: float = _option(0.3, "smallest area of a crop, as a part of the picture")
+    colour: float = _option(1.0, "factor on the probabilities of changes of colour")
 
-    teacher_side: int = _option(192, "pixels a side that the teacher looks at")
-    views: int = _option(2, "views of each image the teacher looks at: even ones of the whole, odd ones of a part")
+    alone_end: float = _option(0.4, "part of the schedule in which every block learns by itself")
+    drop_alone: float = _option(0.7, "part of the patches left out until then")
+    drop: float = _option(0.5, "part of the patches left out from then on")
+    drop_end: float = _option(0.93, "part of the schedule after which no patch is left out")
+    cls_weight: float = _option(1.0, "weight of the class token's distance, where that of all patch tokens is 1")
+    last_weight: float = _option(2.0, "weight of the distance to the last class token, in the second part")
+    logit_weight: float = _option(0.5, "weight of the divergence from the teacher's logits, in the second part")
 
-    cls_weight: float = _option(5.0, "weight of the distance to the teacher's last class token")
-    token_weight: float = _option(3.0, "weight of the distance to the teacher's patch tokens")
-    logit_weight: float = _option(0.5, "weight of the divergence from the teacher's logits")
-    label_weight: float = _option(0.3, "weight of the cross-entropy to the labels")
-    depth_weight: float = _option(2.0, "weight of the distance to class and mean tokens of earlier blocks")
-
-    matrix_lr: float = _option(1.5e-3, "peak learning rate of Muon")
-    lr: float = _option(7e-4, "peak learning rate of AdamW")
-    weight_decay: float = _option(0.05, "weight decay of the matrices")
-    warmup: float = _option(0.025, "part of the schedule in which the learning rate rises")
-    plateau_end: float = _option(0.2, "part of the schedule after which the learning rate falls to zero")
-    drop: float = _option(0.6, "part of the patches left out")
-    drop_end: float = _option(0.92, "part of the schedule after which no patch is left out")
-    average: float = _option(0.999, "decay of the weight average")
+    matrix_lr: float = _option(8e-3, "peak learning rate of Muon")
+    lr: float = _option(4e-3, "peak learning rate of AdamW")
+    weight_decay: float = _option(0.01, "weight decay of the matrices")
+    warmup: float = _option(0.01, "part of the schedule in which the learning rate rises")
+    plateau_end: float = _option(0.3, "part of the schedule after which the learning rate falls to zero")
 
     @property
     def grid(self) -> int:
         """Patches a side."""
-        return self.side // self.patch
+        return self.side // PATCH
 
     @property
-    def model_args(self) -> dict[str, int]:
-        """The student's shape in timm's words."""
-        return {
-            "img_size": self.side,
-            "patch_size": self.patch,
-            "embed_dim": self.dim,
-            "depth": self.depth,
-            "num_heads": self.heads,
-            "reg_tokens": self.registers,
-        }
+    def teacher_side(self) -> int:
+        """Pixels a side that the teacher looks at."""
+        return self.grid * TEACHER_PATCH
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -4,50 +4,59 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
-from recipe import Recipe
+import torch.nn.functional as F
+from layers import embed
+from pictures import Pictures
+from recipe import PATCH, Recipe
 from safetensors.torch import load_file, save
 from timm.layers import resample_abs_pos_embed
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor
 
 TAG = "foro2_tin200"
+SHAPE = {"patch_size": PATCH, "embed_dim": 192, "depth": 12, "num_heads": 3}
+"""As many blocks, of the same width, as the teacher has: each learns from one of the teacher's."""
 
 
-def build_student(model_args: dict[str, Any]) -> VisionTransformer:
-    """Build a student with fresh weights and no classifier."""
-    return VisionTransformer(num_classes=0, **model_args)
+def build_student(side: int, shape: dict[str, Any] = SHAPE) -> VisionTransformer:
+    """Build a student for pictures of `side` pixels with fresh weights and no classifier."""
+    return VisionTransformer(num_classes=0, **{**shape, "img_size": side})
 
 
-def grow(student: VisionTransformer, folder: Path) -> None:
-    """Start `student` with the weights in `folder`; the blocks that it has more are spread evenly and do nothing yet.
-
-    A block does nothing while what it adds to its input is zero; its other weights stay as they were drawn.
-    """
-    smaller = load_exported(folder, student.patch_embed.img_size[0])
-    rest = {name: t for name, t in smaller.state_dict().items() if not name.startswith("blocks.")}
-    student.load_state_dict(rest, strict=False)
-    depth, known = len(student.blocks), len(smaller.blocks)
-    first = {round((number + 0.5) * depth / known - 0.5): number for number in range(known)}
-    first = {depth - 1 if number == known - 1 else place: number for place, number in first.items()}
-    for place, block in enumerate(student.blocks):
-        if place in first:
-            block.load_state_dict(smaller.blocks[first[place]].state_dict())
-        else:
-            for layer in (block.attn.proj, block.mlp.fc2):
-                torch.nn.init.zeros_(layer.weight)
+def fit_embedding(student: VisionTransformer, teacher: VisionTransformer, pictures: Iterable[Pictures]) -> None:
+    """Set the student's embedding of patches to the least squares fit of the teacher's, over all patches shown."""
+    weights = student.patch_embed.proj.weight
+    inputs, aims = [], []
+    with torch.no_grad():
+        for shown in pictures:
+            patches = F.unfold(shown.small, PATCH, stride=PATCH).transpose(1, 2)
+            wanted = embed(teacher, shown.large)
+            inputs.append(patches)
+            aims.append(wanted)
+        x, y = torch.cat(inputs).double(), torch.cat(aims).double()
+        x_mean, y_mean = x.mean(0), y.mean(0)
+        x_rest, y_rest = (x - x_mean).flatten(0, 1), (y - y_mean)[:, 1:].flatten(0, 1)
+        gram = x_rest.T @ x_rest
+        gram += 1e-6 * gram.diagonal().mean() * torch.eye(len(gram))
+        fitted = torch.linalg.solve(gram, x_rest.T @ y_rest)
+        weights.copy_(fitted.T.reshape(weights.shape))
+        student.patch_embed.proj.bias.zero_()
+        student.cls_token.zero_()
+        student.pos_embed.copy_(torch.cat((y_mean[:1], y_mean[1:] - x_mean @ fitted)))
 
 
 def export(weights: dict[str, Tensor], recipe: Recipe, folder: Path) -> None:
     """Write `weights` as float16 in timm's key names with a timm-style config, each file atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     config = {
-        "architecture": f"vit_nano_patch{recipe.patch}_{recipe.side}",
+        "architecture": f"vit_nano_patch{PATCH}_{recipe.side}",
         "num_classes": 0,
-        "num_features": recipe.dim,
+        "num_features": SHAPE["embed_dim"],
         "pretrained_cfg": {
             "tag": TAG,
             "input_size": [3, recipe.side, recipe.side],
@@ -56,7 +65,7 @@ def export(weights: dict[str, Tensor], recipe: Recipe, folder: Path) -> None:
             "mean": [0.5, 0.5, 0.5],
             "std": [0.5, 0.5, 0.5],
         },
-        "model_args": recipe.model_args,
+        "model_args": {"img_size": recipe.side, **SHAPE},
     }
     half = {name: tensor.detach().to(torch.float16).contiguous() for name, tensor in weights.items()}
     write_atomically(folder / "model.safetensors", save(half, metadata={"format": "pt"}))
@@ -66,13 +75,13 @@ def export(weights: dict[str, Tensor], recipe: Recipe, folder: Path) -> None:
 def load_exported(folder: Path, side: int | None = None) -> VisionTransformer:
     """Load a student written by `export`, for pictures of `side` pixels: the places of patches are interpolated."""
     shape = json.loads((folder / "config.json").read_text())["model_args"]
-    model = build_student(shape | ({"img_size": side} if side else {}))
+    model = build_student(side or shape["img_size"], shape)
     weights = {name: t.float() for name, t in load_file(folder / "model.safetensors").items()}
     weights["pos_embed"] = resample_abs_pos_embed(
         weights["pos_embed"], list(model.patch_embed.grid_size), num_prefix_tokens=model.num_prefix_tokens
     )
     model.load_state_dict(weights)
-    return model.eval().requires_grad_(False)
+    return model.eval()
 
 
 def write_atomically(path: Path, content: bytes) -> None:

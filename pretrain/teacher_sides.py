@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 import torch
 from crops import cut
-from forward_pass import forward
 from images import load_images
+from layers import states
 from monitor import WIDTH, accuracy, project
-from teacher import BATCH, NAME, load_teacher
+from teacher import NAME, load_teacher
 from train import TARS
 
 SIDES = (128, 160, 192, 224)
+BATCH = 64
 
 
 def main() -> None:
@@ -40,9 +41,9 @@ def main() -> None:
         began = time.process_time()
         with torch.inference_mode():
             for part in np.array_split(rows, len(rows) // BATCH):
-                pixels = torch.from_numpy(images.pixels[part]).float() / 127.5 - 1
-                x = cut(pixels, whole.expand(len(part), 4), side, mode="bicubic").clamp_(-1, 1)
-                found.append(forward(teacher, x).cls)
+                pixels = torch.from_numpy(images.pixels[part]).float() / 255
+                x = cut(pixels, whole.expand(len(part), 4), side) * 2 - 1
+                found.append(teacher.norm(states(teacher, x)[-1][:, 0]))
         each = (time.process_time() - began) / len(rows)
         h = project([(torch.cat(found).numpy(), 1.0, WIDTH)])
         right = accuracy(h[~test], labels[~test], h[test], labels[test])

@@ -9,7 +9,6 @@ same weights as one that was never interrupted.
 from __future__ import annotations
 
 import argparse
-import copy
 import json
 import os
 import time
@@ -17,17 +16,15 @@ from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import torch
-from batches import EASY, HARD, Batch, Batches, Difficulty
-from forward_pass import forward
 from images import load_images
 from muon import Muon
-from objective import Objective, measure
+from objective import Objective
+from pictures import draw
 from recipe import Recipe, add_options, from_options
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn, track
-from student import build_student, export, grow
-from teacher import DEPTHS, NAME, Targets, load_teacher
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from student import build_student, export, fit_embedding, load_exported
+from teacher import NAME, load_teacher
 from torch import nn
 
 TARS = ("tiny-imagenet-train-64px.tar", "tiny-imagenet-train-64px-more.tar")
@@ -37,32 +34,24 @@ SAVE_EVERY = 240.0
 LOG_EVERY = 10
 """Steps between lines of the log, each of which holds means over these steps."""
 
+FITTED = 30
+"""Batches that the embedding is fitted on."""
+
 
 class Run:
-    """One training run: the student, its average, the training heads, the optimisers and the step reached.
+    """One training run: the student, the optimisers, the step reached and the processor time that it took."""
 
-    `seconds` is the processor time of the training, `teacher_seconds` that of the teacher's targets.
-    """
-
-    def __init__(self, recipe: Recipe, objective: Objective) -> None:
-        self.recipe, self.objective = recipe, objective
-        self.student = build_student(recipe.model_args)
-        if recipe.start:
-            grow(self.student, Path(recipe.start))
-        self.average = copy.deepcopy(self.student).requires_grad_(False)
-        self.step, self.seconds, self.teacher_seconds = 0, 0.0, 0.0
-        self._depths = tuple(round(depth * recipe.depth / 12) for depth in DEPTHS) if recipe.depth_weight else ()
+    def __init__(self, recipe: Recipe) -> None:
+        torch.manual_seed(recipe.seed)
+        self.recipe = recipe
+        self.student = load_exported(Path(recipe.start), recipe.side) if recipe.start else build_student(recipe.side)
+        self.step, self.seconds = 0, 0.0
         named = list(self.student.named_parameters())
         matrices = [(n, p) for n, p in named if n.startswith("blocks.") and p.ndim == 2]
         rest = [p for n, p in named if not (n.startswith("blocks.") and p.ndim == 2)]
-        decayed = [p for p in objective.parameters() if p.ndim == 2]
-        rest += [p for p in objective.parameters() if p.ndim != 2]
         self.optimisers: list[torch.optim.Optimizer] = [
             Muon(matrices, weight_decay=recipe.weight_decay),
-            torch.optim.AdamW(
-                [{"params": rest, "weight_decay": 0.0}, {"params": decayed, "weight_decay": recipe.weight_decay}],
-                betas=(0.9, 0.98),
-            ),
+            torch.optim.AdamW(rest, betas=(0.9, 0.98), weight_decay=0.0),
         ]
 
     def save(self, path: Path) -> None:
@@ -72,10 +61,7 @@ class Run:
             "recipe": asdict(self.recipe),
             "step": self.step,
             "seconds": self.seconds,
-            "teacher_seconds": self.teacher_seconds,
             "student": self.student.state_dict(),
-            "average": self.average.state_dict(),
-            "objective": self.objective.state_dict(),
             "optimisers": [o.state_dict() for o in self.optimisers],
         }
         with partial.open("wb") as file:
@@ -89,32 +75,21 @@ class Run:
         state = torch.load(path, weights_only=True)
         if state["recipe"] != asdict(self.recipe):
             raise SystemExit(f"{path} was made by another recipe: {state['recipe']}")
-        self.step, self.seconds, self.teacher_seconds = state["step"], state["seconds"], state["teacher_seconds"]
+        self.step, self.seconds = state["step"], state["seconds"]
         self.student.load_state_dict(state["student"])
-        self.average.load_state_dict(state["average"])
-        self.objective.load_state_dict(state["objective"])
         for optimiser, kept in zip(self.optimisers, state["optimisers"], strict=True):
             optimiser.load_state_dict(kept)
 
-    def learn(self, batch: Batch) -> dict[str, float]:
-        """Take one step on `batch` and return the loss with its unweighted parts."""
-        said = forward(self.student, batch.x, batch.keep, self._depths)
-        parts = self.objective(said, batch.wanted, batch.labels)
-        loss = self.objective.total(parts)
-        loss.backward()
-        nn.utils.clip_grad_norm_([*self.student.parameters(), *self.objective.parameters()], 5.0)
-        for optimiser in self.optimisers:
+    def update(self) -> None:
+        """Take a step along the gradients."""
+        factor = rate(self.step, self.recipe)
+        nn.utils.clip_grad_norm_(self.student.parameters(), 5.0)
+        for optimiser, peak in zip(self.optimisers, (self.recipe.matrix_lr, self.recipe.lr), strict=True):
+            for group in optimiser.param_groups:
+                group["lr"] = peak * factor
             optimiser.step()
             optimiser.zero_grad()
         self.step += 1
-        return {"loss": loss.item(), **{name: part.item() for name, part in parts.items()}}
-
-    def update_average(self) -> None:
-        """Move the average towards the student; early on it follows faster, so that it forgets the start."""
-        decay = min(self.recipe.average, (1 + self.step) / (10 + self.step))
-        with torch.no_grad():
-            for kept, new in zip(self.average.parameters(), self.student.parameters(), strict=True):
-                kept.lerp_(new, 1 - decay)
 
 
 def rate(step: int, recipe: Recipe) -> float:
@@ -123,24 +98,16 @@ def rate(step: int, recipe: Recipe) -> float:
     return min(1.0, (step + 1) / (recipe.warmup * steps), (steps - step) / ((1 - recipe.plateau_end) * steps))
 
 
-def difficulty_at(step: int, recipe: Recipe) -> Difficulty:
-    """Return the difficulty at `step`: hard on the plateau of the learning rate, easy on its way down."""
-    return HARD if step < recipe.plateau_end * recipe.steps else EASY
+def alone_at(step: int, recipe: Recipe) -> bool:
+    """Whether every block learns by itself at `step`."""
+    return step < recipe.alone_end * recipe.steps
 
 
 def drop_at(step: int, recipe: Recipe) -> float:
     """Return the part of the patches left out at `step`; none towards the end."""
-    return recipe.drop if step < recipe.drop_end * recipe.steps else 0.0
-
-
-def look(recipe: Recipe, data: Path, cache: Path, number: int) -> None:
-    """Let the teacher look at view `number` of all images, from where it was interrupted."""
-    cache.mkdir(parents=True, exist_ok=True)
-    images = load_images([data / tar for tar in TARS], cache)
-    targets = Targets(load_teacher(data / NAME, recipe.teacher_side), images, cache, recipe, (number,))
-    for rows in track(np.array_split(np.arange(len(images)), len(images) // 1000), f"view {number}"):
-        targets.look(number, rows)
-        targets.save()
+    if step >= recipe.drop_end * recipe.steps:
+        return 0.0
+    return recipe.drop_alone if alone_at(step, recipe) else recipe.drop
 
 
 def train(recipe: Recipe, data: Path, cache: Path, work: Path) -> None:
@@ -149,53 +116,47 @@ def train(recipe: Recipe, data: Path, cache: Path, work: Path) -> None:
     Args:
         recipe: what to train.
         data: folder of the images and of the teacher.
-        cache: folder of the decoded images and of the teacher's targets, which runs may share one after another.
+        cache: folder of the decoded images, which runs may share.
         work: folder of the checkpoint, the log and the exported model (`model/`).
     """
     for folder in (cache, work):
         folder.mkdir(parents=True, exist_ok=True)
     images = load_images([data / tar for tar in TARS], cache)
     teacher = load_teacher(data / NAME, recipe.teacher_side)
-    targets = Targets(teacher, images, cache, recipe, range(recipe.views))
-    torch.manual_seed(recipe.seed)
-    statistics = measure(targets, len(images))
-    run = Run(recipe, Objective(recipe, statistics, teacher.head, int(images.labels.max()) + 1))
+    run = Run(recipe)
+    shown = [draw(images, recipe, recipe.steps + number, 0.0) for number in range(FITTED)]
+    objective = Objective(teacher, shown[0], recipe)
     checkpoint, log = work / "checkpoint.pt", work / "log.jsonl"
     if checkpoint.exists():
         run.load(checkpoint)
+    elif not recipe.start:
+        fit_embedding(run.student, teacher, shown)
+    del shown
     log.touch()
     kept = [line for line in log.read_text().splitlines() if json.loads(line)["step"] <= run.step]
     log.write_text("".join(line + "\n" for line in kept))
-    batches = Batches(images, targets, recipe)
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    saved, earlier, before = time.monotonic(), run.seconds, run.teacher_seconds
-    began = time.process_time() - targets.seconds
+    saved, began = time.monotonic(), time.process_time() - run.seconds
     sums: Counter[str] = Counter()
     with Progress(*columns) as progress, log.open("a") as lines:
         task = progress.add_task("nano", total=recipe.steps, completed=run.step)
         while run.step < recipe.steps:
-            factor = rate(run.step, recipe)
-            for optimiser, peak in zip(run.optimisers, (recipe.matrix_lr, recipe.lr), strict=True):
-                for group in optimiser.param_groups:
-                    group["lr"] = peak * factor
-            batch = batches.draw(run.step, difficulty_at(run.step, recipe), drop_at(run.step, recipe))
-            losses = run.learn(batch)
-            run.update_average()
-            run.teacher_seconds = before + targets.seconds
-            run.seconds = earlier + time.process_time() - targets.seconds - began
+            pictures = draw(images, recipe, run.step, drop_at(run.step, recipe))
+            losses = objective.learn(run.student, pictures, alone_at(run.step, recipe))
+            run.update()
+            run.seconds = time.process_time() - began
             sums.update({"steps": 1, **losses})
             if run.step % LOG_EVERY == 0:
-                record = {"step": run.step, "seconds": run.seconds, "teacher_seconds": run.teacher_seconds}
-                record |= {"rate": factor} | {name: sums[name] / sums["steps"] for name in losses}
+                record = {"step": run.step, "seconds": run.seconds, "rate": rate(run.step, recipe)}
+                record |= {name: total / sums["steps"] for name, total in sums.items() if name != "steps"}
                 sums.clear()
                 lines.write(json.dumps({name: round(value, 4) for name, value in record.items()}) + "\n")
                 lines.flush()
                 if time.monotonic() - saved > SAVE_EVERY or run.step == recipe.steps:
                     saved = time.monotonic()
-                    targets.save()
                     run.save(checkpoint)
-                    export(run.average.state_dict(), recipe, work / "model")
+                    export(run.student.state_dict(), recipe, work / "model")
             progress.update(task, completed=run.step, description=f"nano, loss {losses['loss']:.3f}")
 
 
@@ -208,10 +169,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help=f"folder with {TARS[0]} and {NAME}/")
     parser.add_argument(
-        "--work", type=Path, default=Path("runs/pretrain"), help="folder of targets, checkpoint, log and model"
-    )
-    parser.add_argument(
-        "--look", type=int, metavar="VIEW", help="only let the teacher look at one view of all images: for another core"
+        "--work", type=Path, default=Path("runs/pretrain"), help="folder of images, checkpoint, log and model"
     )
     parser.add_argument("--threads", type=int, default=1, help="threads of torch (default: %(default)s)")
     add_options(parser)
@@ -222,10 +180,7 @@ def main() -> None:
     """Train, from the last checkpoint if there is one."""
     options = arguments()
     torch.set_num_threads(options.threads)
-    if options.look is not None:
-        look(from_options(options), options.data, options.work, options.look)
-    else:
-        train(from_options(options), options.data, options.work, options.work)
+    train(from_options(options), options.data, options.work, options.work)
 
 
 if __name__ == "__main__":
