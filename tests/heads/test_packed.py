@@ -71,3 +71,19 @@ def test_every_second_row_and_column_is_a_packed_matrix(size: int) -> None:
     matrix = packed.zeros(size)
     packed.add_rows(matrix, rows)
     assert np.allclose(packed.unpack(packed.every_second(matrix, size), size // 2), rows[:, ::2].T @ rows[:, ::2])
+
+
+def test_threads_that_add_side_by_side_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = 1024
+    rows = np.random.default_rng(0).standard_normal((4, size))
+    monkeypatch.setattr(packed, "STRIP", 64)
+
+    def added(threads: int) -> np.ndarray:
+        monkeypatch.setattr("foro.util.parallel.thread_count", lambda: threads)
+        matrix = packed.zeros(size)
+        for _ in range(4):
+            packed.add_rows(matrix, rows)
+        return matrix
+
+    alone = added(1)
+    assert all(np.array_equal(added(4), alone) for _ in range(150))

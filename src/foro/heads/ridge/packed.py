@@ -54,16 +54,17 @@ def add_rows(packed: Float64, rows: Float64, sign: float = 1.0) -> None:
     half, x = size // 2, rows.T
     columns, lower = _columns(packed, size), _leading(packed, size)
 
-    def add(block: Float64, left: Float64, right: Float64, kept: Callable[[Float64], Float64] = np.asarray) -> None:
-        """block += sign · left rightᵀ, or what is kept of the transpose of that, which lies as the columns do."""
-        product = kept(right @ left.T)
+    def add(block: Float64, left: Float64, right: Float64, where: NDArray[np.bool_] | bool = True) -> None:
+        """block += sign · left rightᵀ by its transpose, which lies as the columns do; nothing is written elsewhere."""
+        product = right @ left.T
         if sign != 1.0:
             product *= sign
-        block.T[:] += product
+        np.add(block.T, product, out=block.T, where=where)
 
+    # The other triangle of a block on the diagonal belongs to the other half, which another thread may be adding to.
     def leading(start: int, stop: int) -> None:
         mine = x[start:stop]
-        add(lower[start:stop, start:stop], mine, mine, np.triu)
+        add(lower[start:stop, start:stop], mine, mine, np.tri(stop - start, dtype=np.bool_).T)
         for top in range(stop, half, STRIP):
             bottom = min(top + STRIP, half)
             add(lower[top:bottom, start:stop], x[top:bottom], mine)
@@ -73,7 +74,7 @@ def add_rows(packed: Float64, rows: Float64, sign: float = 1.0) -> None:
         for top in range(0, above, STRIP):
             bottom = min(top + STRIP, above)
             add(columns[top:bottom, start:stop], x[top:bottom], mine)
-        add(columns[above : half + stop, start:stop], mine, mine, np.tril)
+        add(columns[above : half + stop, start:stop], mine, mine, np.tri(stop - start, dtype=np.bool_))
 
     # The longest strips first, so that threads end together.
     longest = strips(trailing, 0, size - half, STRIP)[::-1]
