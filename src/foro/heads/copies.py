@@ -30,9 +30,11 @@ def find_copies(features: Float64) -> list[list[int]]:
     if width < WIDE:
         return [[number] for number in range(count)]
     squares = (features**2).sum(axis=1)
-    spread = ((features - features.mean(axis=0)) ** 2).sum(axis=1).mean()
-    one_image = count < ENOUGH or spread < (NEAR / 2) ** 2 * squares.mean()  # for all that can be told
-    most = np.inf if one_image else CLOSE**2 * spread
+    most = np.inf
+    if count >= ENOUGH:
+        spread = ((features - features.mean(axis=0)) ** 2).sum(axis=1).mean()
+        if spread > (NEAR / 2) ** 2 * squares.mean():  # or all may be one image
+            most = CLOSE**2 * spread
     groups: list[list[int]] = []
     for start in range(0, count, _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
