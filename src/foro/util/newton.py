@@ -42,12 +42,12 @@ def minimum(
         step = np.zeros(len(found))
         step[free] = vectors @ (vectors.T @ gradient[free] / np.maximum(np.abs(values), FLAT))
         step *= min(1.0, longest / max(np.abs(step).max(), FLAT))
-        tried = (np.clip(found - 0.5**halving * step, least, most) for halving in range(MOST_HALVINGS))
-        better = next((place for place in tried if function(place) < lowest), None)
+        places = (np.clip(found - 0.5**halving * step, least, most) for halving in range(MOST_HALVINGS))
+        better = next(((place, value) for place in places if (value := function(place)) < lowest), None)
         if better is None:
             break
-        moved = np.abs(better - found).max()
-        found, lowest = better, function(better)
+        moved = np.abs(better[0] - found).max()
+        found, lowest = better
         if moved < PRECISION:
             break
     return found
